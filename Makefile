@@ -1,0 +1,47 @@
+# The course: `make book` builds it, `make test` checks all of it. Each target's plain commands are in README.md.
+# On Linux `make book TORCH=cpu` takes PyTorch's small CPU build instead of its default (CUDA) build.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+ifeq ($(OS),Windows_NT)
+BIN    := $(VENV)/Scripts
+endif
+PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
+NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
+
+.PHONY: help env book serve lab notebooks test figures clean
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+env: $(VENV)/installed ## make the environment and install what is pinned
+$(VENV)/installed: requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	@touch $@
+
+book: env ## build the book from the stored outputs, warnings as errors
+	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
+	@echo "The book: $(CURDIR)/_build/html/index.html"
+
+serve: book ## show the book on http://127.0.0.1:8000
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+lab: env ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab chapters
+
+notebooks: env ## run every notebook again, in place; a second run changes no byte
+	$(BIN)/python tools/notebooks.py chapters
+
+test: env ## run every check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -m "not book"
+	$(BIN)/python -m pytest $(NBVAL) chapters
+	$(BIN)/python tools/mutants.py
+	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
+	$(BIN)/python -m pytest -m book
+
+clean: ## remove what was built, keep the environment
+	rm -rf _build .pytest_cache .hypothesis .ruff_cache dist
