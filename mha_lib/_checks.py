@@ -1,0 +1,161 @@
+"""The checks that both paths share. They look at shapes and plain numbers only, so they know neither NumPy nor PyTorch."""
+
+import math
+from numbers import Integral, Real
+
+
+def integer(name, value, minimum=None):
+    """Return `value` as an int; a bool, a float or a value below `minimum` is an error that names the argument."""
+    wants = "an integer" if minimum is None else f"an integer >= {minimum}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be {wants}, got {value!r} ({type(value).__name__})")
+    if minimum is not None and value < minimum:
+        raise ValueError(f"{name} must be {wants}, got {value}")
+    return int(value)
+
+
+def number(name, value, wants="a finite number"):
+    """Return `value` as a float; anything but a finite real number is an error that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {wants}, got {value!r} ({type(value).__name__})")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be {wants}, got {value}")
+    return float(value)
+
+
+def axis(name, value, ndim):
+    """Return `value` as an axis counted from 0."""
+    value = integer(name, value)
+    if not -ndim <= value < ndim:
+        raise ValueError(f"{name} must name one of the {ndim} axes, got {value}")
+    return value % ndim
+
+
+def default_scale(scale, head_dim):
+    """1 / sqrt(D) unless a scale is given; 0 and negative numbers are used as given."""
+    if scale is not None:
+        return number("scale", scale)
+    return 1 / math.sqrt(head_dim) if head_dim else 1.0
+
+
+def positive_softcap(softcap):
+    """Return `softcap` as a float, or None."""
+    if softcap is None:
+        return None
+    softcap = number("softcap", softcap, "a positive number or None")
+    if softcap <= 0:
+        raise ValueError(f"softcap must be a positive number or None, got {softcap}")
+    return softcap
+
+
+def causal_offset(is_causal, query_offset):
+    """Return `query_offset` as an int; without `is_causal` it would do nothing, so it must be 0 there."""
+    query_offset = integer("query_offset", query_offset)
+    if query_offset and not is_causal:
+        raise ValueError(f"query_offset moves the causal mask, got {query_offset} without is_causal=True")
+    return query_offset
+
+
+def query_key(query, key):
+    """Check the shapes of query (..., H, L, D) and key (..., H_kv, S, D); return the shape (..., H, L, S) of the scores."""
+    for name, shape in (("query", query), ("key", key)):
+        if len(shape) < 2:
+            raise ValueError(f"{name} must have the axes (..., H, L, D) or (L, D), got shape {tuple(shape)}")
+    if len(query) != len(key) or query[:-3] != key[:-3]:
+        raise ValueError(f"query and key must have the same leading axes, got {tuple(query)} and {tuple(key)}")
+    if query[-1] != key[-1]:
+        raise ValueError(f"query and key must have the same last axis D, got {tuple(query)} and {tuple(key)}")
+    if len(query) > 2:
+        heads, kv_heads = query[-3], key[-3]
+        if heads != kv_heads and (kv_heads == 0 or heads % kv_heads):
+            raise ValueError(
+                f"the query heads must be a multiple of the key heads, got {heads} and {kv_heads} "
+                f"in shapes {tuple(query)} and {tuple(key)}"
+            )
+    return (*query[:-1], key[-2])
+
+
+def query_key_value(query, key, value):
+    """The same with value (..., H_kv, S, D_v), which must agree with key on all axes but the last."""
+    scores = query_key(query, key)
+    if len(value) < 2 or value[:-1] != key[:-1]:
+        raise ValueError(f"value must match key on every axis but the last, got {tuple(value)} for key {tuple(key)}")
+    return scores
+
+
+def broadcasts(name, shape, target):
+    """A mask or bias may be broadcast to the scores, but may not enlarge them."""
+    fits = len(shape) <= len(target) and all(
+        n in (1, t) for n, t in zip(reversed(shape), reversed(target), strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"{name} must broadcast to the scores (..., H, L, S) = {tuple(target)}, got shape {tuple(shape)}"
+        )
+
+
+def layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim):
+    """Check the sizes of a layer and fill in the defaults; return them as six ints."""
+    embed_dim = integer("embed_dim", embed_dim, 1)
+    num_heads = integer("num_heads", num_heads, 1)
+    num_kv_heads = num_heads if num_kv_heads is None else integer("num_kv_heads", num_kv_heads, 1)
+    if num_heads % num_kv_heads:
+        raise ValueError(f"num_heads must be a multiple of num_kv_heads, got {num_heads} and {num_kv_heads}")
+    if head_dim is None:
+        if embed_dim % num_heads:
+            raise ValueError(
+                f"embed_dim must be divisible by num_heads, got {embed_dim} and {num_heads}; or give head_dim="
+            )
+        head_dim = embed_dim // num_heads
+    head_dim = integer("head_dim", head_dim, 1)
+    kdim = embed_dim if kdim is None else integer("kdim", kdim, 1)
+    vdim = embed_dim if vdim is None else integer("vdim", vdim, 1)
+    return embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim
+
+
+def rope_convention(rope, head_dim):
+    """`rope=` of a layer as None, "interleaved" or "halves"; True means the default of `rope()`, interleaved."""
+    rope = {True: "interleaved", False: None}.get(rope, rope) if isinstance(rope, bool) else rope
+    if rope not in (None, "interleaved", "halves"):
+        raise ValueError(f'rope must be None, "interleaved" or "halves", got {rope!r}')
+    if rope is not None and head_dim % 2:
+        raise ValueError(f"rope turns pairs of components, so head_dim must be even, got {head_dim}")
+    return rope
+
+
+def layer_inputs(query, key, value, sizes):
+    """Check the input shapes (..., L, E), (..., S, kdim), (..., S, vdim) of a layer."""
+    axes = ("(..., L, E)", "(..., S, kdim)", "(..., S, vdim)")
+    for name, shape, size, letters in zip(("query", "key", "value"), (query, key, value), sizes, axes, strict=True):
+        if len(shape) < 2 or shape[-1] != size:
+            raise ValueError(
+                f"{name} must have the axes {letters} with a last axis of {size}, got shape {tuple(shape)}"
+            )
+    if not query[:-2] == key[:-2] == value[:-2]:
+        raise ValueError(
+            f"query, key and value must have the same leading axes, got {tuple(query)}, {tuple(key)} and {tuple(value)}"
+        )
+    if key[-2] != value[-2]:
+        raise ValueError(f"key and value must have the same length S, got {tuple(key)} and {tuple(value)}")
+
+
+def cache_append(length, key, value, key_room, value_room):
+    """Check what is appended to a cache that holds `length` tokens; return the length after it."""
+    for name, shape, room in (("key", key, key_room), ("value", value, value_room)):
+        if len(shape) != 4 or shape[:2] != room[:2] or shape[3] != room[3]:
+            wants = f"({room[0]}, {room[1]}, n, {room[3]})"
+            raise ValueError(f"{name} must have the shape (B, H_kv, n, D) = {wants} of the cache, got {tuple(shape)}")
+    if key[2] != value[2]:
+        raise ValueError(f"key and value must have the same length n, got {tuple(key)} and {tuple(value)}")
+    stop = length + key[2]
+    if stop > key_room[2]:
+        raise ValueError(f"the cache has room for max_length = {key_room[2]} tokens, got {length} + {key[2]} = {stop}")
+    return stop
+
+
+def probability(name, value):
+    """Return `value` as a float in 0..1."""
+    value = number(name, value, "a probability in 0..1")
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be a probability in 0..1, got {value}")
+    return value

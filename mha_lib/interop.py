@@ -1,0 +1,210 @@
+"""Weights and masks to and from other people's attention layers.
+
+The other side stores most matrices transposed (`nn.Linear`: (out, in)) and gives boolean masks the opposite meaning
+(`nn.MultiheadAttention`: True = may not attend). This module is where that is put right, once.
+"""
+
+import importlib
+
+import numpy as np
+
+from . import _checks
+
+
+def _layer(backend, embed_dim, num_heads, weights, **options):
+    """A layer of `backend` ("numpy" or "torch") that holds `weights`: NumPy arrays (in, out) and (out,), or None."""
+    if backend not in ("numpy", "torch"):
+        raise ValueError(f'backend must be "numpy" or "torch", got {backend!r}')
+    layer = importlib.import_module(f"mha_lib.{backend}").MultiHeadAttention(embed_dim, num_heads, **options)
+    for name, array in weights.items():
+        if backend == "torch" and array is not None:
+            torch = importlib.import_module("torch")
+            array = torch.nn.Parameter(torch.tensor(array))
+        setattr(layer, name, array)
+    return layer
+
+
+def _array(x):
+    """A tensor or array as a NumPy array of its own."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
+    return np.array(x)
+
+
+def from_torch(module, backend="numpy"):
+    """Our layer with the weights of an `nn.MultiheadAttention`; packed and separate projections, with or without biases.
+
+    Inputs of our layer are (B, L, E) whatever the module's `batch_first` says. backend: "numpy" or "torch"; the torch layer
+    keeps the module's dropout, training mode and device.
+    Errors: ValueError for what our layer does not express (add_bias_kv, add_zero_attn), TypeError for another module.
+    Source: `torch.nn.MultiheadAttention`, PyTorch's documentation.
+
+    >>> import torch
+    >>> layer = from_torch(torch.nn.MultiheadAttention(8, 2, batch_first=True))
+    >>> layer.W_Q.shape, layer.num_heads
+    ((8, 8), 2)
+    """
+    torch = importlib.import_module("torch")
+    if not isinstance(module, torch.nn.MultiheadAttention):
+        raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
+    if module.bias_k is not None or module.add_zero_attn:
+        name = "add_zero_attn" if module.add_zero_attn else "add_bias_kv"
+        raise ValueError(f"module has {name}=True, which adds a key of its own; mha_lib has no such key")
+    if module.in_proj_weight is not None:
+        stored = _array(module.in_proj_weight).reshape(3, module.embed_dim, module.embed_dim)
+    else:
+        stored = [_array(w) for w in (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)]
+    weights = {f"W_{name}": w.T.copy() for name, w in zip("QKV", stored, strict=True)}
+    has_bias = module.in_proj_bias is not None
+    biases = _array(module.in_proj_bias).reshape(3, -1) if has_bias else (None, None, None)
+    weights |= {f"b_{name}": b for name, b in zip("QKV", biases, strict=True)}
+    weights["W_O"] = _array(module.out_proj.weight).T.copy()
+    weights["b_O"] = _array(module.out_proj.bias) if module.out_proj.bias is not None else None
+    options = {"dropout": module.dropout} if backend == "torch" else {"dtype": weights["W_O"].dtype}
+    layer = _layer(
+        backend,
+        module.embed_dim,
+        module.num_heads,
+        weights,
+        kdim=module.kdim,
+        vdim=module.vdim,
+        bias=has_bias,
+        **options,
+    )
+    if backend == "torch":
+        layer.train(module.training).to(device=module.out_proj.weight.device, dtype=module.out_proj.weight.dtype)
+    return layer
+
+
+def to_torch(layer):
+    """An `nn.MultiheadAttention` (batch_first) with the weights of our layer, NumPy or torch.
+
+    A bias that is None becomes zeros where the layer has others; without any the module has none.
+    Errors: ValueError for what the module does not express: grouped heads, head_dim != E / H, rope.
+    Source: `torch.nn.MultiheadAttention`, PyTorch's documentation.
+
+    >>> import numpy as np
+    >>> from mha_lib.numpy import MultiHeadAttention
+    >>> layer = MultiHeadAttention(8, 2)
+    >>> bool((from_torch(to_torch(layer)).W_O == layer.W_O).all())
+    True
+    """
+    torch = importlib.import_module("torch")
+    E, H, D = layer.embed_dim, layer.num_heads, layer.head_dim
+    if layer.num_kv_heads != H:
+        raise ValueError(
+            f"nn.MultiheadAttention has no grouped heads, got num_heads={H}, num_kv_heads={layer.num_kv_heads}"
+        )
+    if H * D != E:
+        raise ValueError(f"nn.MultiheadAttention needs head_dim = embed_dim / num_heads = {E}/{H}, got head_dim={D}")
+    if layer.rope is not None:
+        raise ValueError(f"nn.MultiheadAttention has no rotary positions, got rope={layer.rope!r}")
+    ours = {name: getattr(layer, name) for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O")}
+    ours = {name: None if x is None else torch.from_numpy(_array(x)) for name, x in ours.items()}
+    dtype = ours["W_O"].dtype
+    has_bias = any(ours[f"b_{name}"] is not None for name in "QKVO")
+    module = torch.nn.MultiheadAttention(
+        E, H, dropout=getattr(layer, "dropout", 0.0), bias=has_bias, kdim=layer.kdim, vdim=layer.vdim, batch_first=True,
+        dtype=dtype, device=getattr(layer.W_O, "device", None) if isinstance(layer, torch.nn.Module) else None,
+    )  # fmt: skip
+    with torch.no_grad():
+        if module.in_proj_weight is not None:
+            module.in_proj_weight.copy_(torch.cat([ours[f"W_{name}"].T for name in "QKV"]))
+        else:
+            for name in "QKV":
+                getattr(module, f"{name.lower()}_proj_weight").copy_(ours[f"W_{name}"].T)
+        module.out_proj.weight.copy_(ours["W_O"].T)
+        if has_bias:
+            b_Q, b_K, b_V, b_O = (
+                torch.zeros(E, dtype=dtype) if ours[f"b_{n}"] is None else ours[f"b_{n}"] for n in "QKVO"
+            )
+            module.in_proj_bias.copy_(torch.cat([b_Q, b_K, b_V]))
+            module.out_proj.bias.copy_(b_O)
+    return module.train(getattr(layer, "training", True))
+
+
+def _take(state_dict, key, shape):
+    """One array of a state dict, its shape checked."""
+    if key not in state_dict:
+        raise ValueError(f"the state dict has no key {key!r}")
+    array = _array(state_dict[key])
+    if array.shape != shape:
+        raise ValueError(f"{key} must have the shape {shape}, got {array.shape}")
+    return array
+
+
+def from_bert(state_dict, layer, *, num_heads, backend="numpy"):
+    """Our layer with the self-attention weights of one layer of a BERT-style state dict.
+
+    Keys: `encoder.layer.{layer}.attention.self.{query,key,value}.{weight,bias}` and `….attention.output.dense.{weight,bias}`,
+    with or without a prefix such as "bert.". num_heads is not stored there; the model's configuration names it. LayerNorm and
+    the residual connection around the layer are not part of it.
+    Errors: ValueError that names the key, the shape found and the shape wanted.
+    Source: Devlin et al. 2019; the names are those of Hugging Face's BertModel.
+    """
+    layer, num_heads = _checks.integer("layer", layer, 0), _checks.integer("num_heads", num_heads, 1)
+    ending = f"encoder.layer.{layer}.attention.self.query.weight"
+    found = [key for key in state_dict if key == ending or key.endswith("." + ending)]
+    if len(found) != 1:
+        raise ValueError(f"the state dict must have one key that ends in {ending!r}, got {len(found)}")
+    start = found[0].removesuffix("self.query.weight")
+    E = _array(state_dict[found[0]]).shape[-1]
+    weights = {}
+    for name, key in zip("QKVO", ("self.query", "self.key", "self.value", "output.dense"), strict=True):
+        weights[f"W_{name}"] = _take(state_dict, f"{start}{key}.weight", (E, E)).T.copy()
+        weights[f"b_{name}"] = _take(state_dict, f"{start}{key}.bias", (E,))
+    return _layer(backend, E, num_heads, weights)
+
+
+def masks_from_torch(attn_mask=None, key_padding_mask=None, *, num_heads=None):
+    """Masks as `nn.MultiheadAttention` takes them -> (mask, bias) as ours does; None for what is not restricted.
+
+    There a boolean True means may *not* attend, here it means may attend; numbers are added to the scores in both.
+    Shapes: attn_mask (L, S) or (B*H, L, S), which needs num_heads; key_padding_mask (B, S), or (S,) for unbatched inputs
+    -> each broadcasts to (B, H, L, S). NumPy arrays give NumPy arrays, tensors give tensors.
+    Errors: ValueError for other shapes; a 3-D attn_mask is sample-major, row b*H + h belongs to head h of sample b.
+    Source: `torch.nn.MultiheadAttention`, PyTorch's documentation.
+
+    >>> mask, bias = masks_from_torch(np.array([[False, True], [False, False]]))
+    >>> mask
+    array([[ True, False],
+           [ True,  True]])
+    """
+    mask = bias = None
+    if attn_mask is not None:
+        if attn_mask.ndim == 3:
+            num_heads = _checks.integer("num_heads (which a 3-D attn_mask needs)", num_heads, 1)
+            if attn_mask.shape[0] % num_heads:
+                raise ValueError(f"attn_mask must have B*H rows, got {attn_mask.shape[0]} for num_heads={num_heads}")
+            attn_mask = attn_mask.reshape(attn_mask.shape[0] // num_heads, num_heads, *attn_mask.shape[1:])
+        elif attn_mask.ndim != 2:
+            raise ValueError(f"attn_mask must have the shape (L, S) or (B*H, L, S), got {tuple(attn_mask.shape)}")
+    if key_padding_mask is not None:
+        if key_padding_mask.ndim not in (1, 2):
+            raise ValueError(
+                f"key_padding_mask must have the shape (B, S) or (S,), got {tuple(key_padding_mask.shape)}"
+            )
+        key_padding_mask = key_padding_mask[..., None, None, :]  # (B, 1, 1, S)
+    for given in (attn_mask, key_padding_mask):
+        if given is None:
+            continue
+        if str(given.dtype) in ("bool", "torch.bool"):
+            mask = ~given if mask is None else mask & ~given
+        else:
+            bias = given if bias is None else bias + given
+    return mask, bias
+
+
+def trace_module(module, query, key=None, value=None, *, attn_mask=None, key_padding_mask=None, is_causal=False):
+    """Every intermediate of an `nn.MultiheadAttention`, by name: a `Trace` of tensors, as `MultiHeadAttention.trace` gives.
+
+    Shapes: query (B, L, E) or (L, E), key and value alike, batch first; masks as the module takes them (True = may not attend).
+    Errors: as `from_torch` and `masks_from_torch`.
+
+    >>> import torch
+    >>> trace_module(torch.nn.MultiheadAttention(8, 2), torch.zeros(3, 8)).scores.shape
+    torch.Size([2, 3, 3])
+    """
+    mask, bias = masks_from_torch(attn_mask, key_padding_mask, num_heads=module.num_heads)
+    return from_torch(module, backend="torch").trace(query, key, value, mask=mask, bias=bias, is_causal=is_causal)

@@ -1,0 +1,389 @@
+"""The known wrong ways, in one place: each a function, one sentence of diagnosis, and the section that explains it.
+
+Every mistake takes the arguments of the right function that it replaces (`mistake.of` names it) and computes what people who make
+that mistake compute. The chapters show them failing, the page of common mistakes lists them, and every check must reject them.
+
+>>> MISTAKES["no_scale"].of, MISTAKES["no_scale"].section
+('scaled_dot_product_attention', '04_scores#what-goes-wrong')
+>>> no_scale([[2.0]], [[1.0], [1.0]], [[0.0], [4.0]])
+array([[2.]])
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import numpy as right
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong function; calling it computes the wrong result."""
+
+    name: str
+    of: str
+    diagnosis: str
+    section: str
+    function: Any
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+MISTAKES = {}
+
+
+def _mistake(of, section, diagnosis):
+    """Register the decorated function under its own name."""
+
+    def register(function):
+        mistake = Mistake(function.__name__, of, diagnosis, f"{section}#what-goes-wrong", function)
+        MISTAKES[mistake.name] = mistake
+        return mistake
+
+    return register
+
+
+# ------------------------------------------------------------------------------------------------------ embedding, projection
+@_mistake(
+    "layer_norm",
+    "02_embedding",
+    "The mean and variance run over the tokens; LayerNorm takes them per token, over its features.",
+)
+def norm_over_tokens(x, weight=None, bias=None, eps=1e-5):
+    normal = (x - x.mean(-2, keepdims=True)) / np.sqrt(x.var(-2, keepdims=True) + eps)
+    return normal * (1 if weight is None else weight) + (0 if bias is None else bias)
+
+
+@_mistake(
+    "project",
+    "03_projection",
+    "The weight is transposed: nn.Linear stores (out, in), this book multiplies from the right by (in, out).",
+)
+def weight_transposed(x, weight, bias=None):
+    return right.project(x, np.swapaxes(weight, -1, -2), bias)
+
+
+@_mistake("project", "03_projection", "The bias of the projection is forgotten.")
+def bias_forgotten(x, weight, bias=None):
+    return right.project(x, weight)
+
+
+# --------------------------------------------------------------------------------------------------------------------- softmax
+@_mistake(
+    "softmax",
+    "05_softmax",
+    "The softmax ran over axis -2: the weights of a key over the queries sum to 1, those of a query do not.",
+)
+def softmax_over_queries(x, axis=-1):
+    return right.softmax(x, axis=-2)
+
+
+@_mistake(
+    "softmax",
+    "05_softmax",
+    "The softmax ran over the whole matrix: all weights together sum to 1, not those of each query.",
+)
+def softmax_over_everything(x, axis=-1):
+    return right.softmax(np.ravel(x)).reshape(np.shape(x))
+
+
+@_mistake(
+    "softmax", "05_softmax", "The row maximum is not subtracted: exp overflows for large scores, and inf / inf is NaN."
+)
+def softmax_without_maximum(x, axis=-1):
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = np.exp(x)
+        return e / e.sum(axis, keepdims=True)
+
+
+@_mistake(
+    "softmax",
+    "05_softmax",
+    "The scores are divided by their sum without exp: negative weights appear, and a sum near 0 explodes.",
+)
+def normalised_without_exp(x, axis=-1):
+    x = np.asarray(x, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return x / x.sum(axis, keepdims=True)
+
+
+# ------------------------------------------------------------------------------------------------------------------- attention
+def _attend(query, key, value, mask, is_causal, return_weights, *, scale=None, softmax=right.softmax, scores=None):
+    """Attention from its parts, for the mistakes that change one of them."""
+    if scores is None:
+        scores = right.attention_scores(query, key, mask=mask, is_causal=is_causal, scale=scale)
+    weights = softmax(scores)
+    output = weights @ np.asarray(value)
+    return (output, weights) if return_weights else output
+
+
+def _all_masks(query, key, mask, is_causal):
+    """Mask and triangle as one boolean array (L, S) or larger."""
+    L, S = np.shape(query)[-2], np.shape(key)[-2]
+    allowed = right.causal_mask(L, S) if is_causal else np.ones((L, S), bool)
+    return allowed if mask is None else allowed & mask
+
+
+_SDPA = "scaled_dot_product_attention"
+
+
+@_mistake(
+    _SDPA, "04_scores", "The scores are not divided by sqrt(d_k): nearly all weight falls on one key in every row."
+)
+def no_scale(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, value, mask, is_causal, return_weights, scale=1.0)
+
+
+@_mistake(_SDPA, "04_scores", "The scores are divided by d_k, not by its square root: the weights are too even.")
+def divided_by_d_k(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, value, mask, is_causal, return_weights, scale=1 / np.shape(query)[-1])
+
+
+@_mistake(
+    _SDPA,
+    "04_scores",
+    "The scores are divided by sqrt(d_model), not by the root of the width of one head: the weights are too even.",
+)
+def divided_by_sqrt_d_model(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    d_model = np.shape(query)[-1] * (np.shape(query)[-3] if np.ndim(query) > 2 else 1)
+    return _attend(query, key, value, mask, is_causal, return_weights, scale=1 / np.sqrt(d_model))
+
+
+@_mistake(_SDPA, "04_scores", "The scores are K Q^T: queries and keys have changed places.")
+def query_and_key_swapped(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(key, query, value, mask, is_causal, return_weights)
+
+
+@_mistake(
+    _SDPA, "05_softmax", "The softmax ran over the heads: for each query and key the weights of all heads sum to 1."
+)
+def softmax_over_heads(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, value, mask, is_causal, return_weights, softmax=lambda x: right.softmax(x, axis=-3))
+
+
+@_mistake(
+    _SDPA, "06_masks", "The mask is inverted: here True means may attend, in nn.MultiheadAttention it means may not."
+)
+def mask_inverted(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, value, ~_all_masks(query, key, mask, is_causal), False, return_weights)
+
+
+@_mistake(_SDPA, "06_masks", "The mask is multiplied in after the softmax: the rows no longer sum to 1.")
+def mask_after_softmax(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    allowed = _all_masks(query, key, mask, is_causal)
+    return _attend(query, key, value, None, False, return_weights, softmax=lambda x: right.softmax(x) * allowed)
+
+
+@_mistake(
+    _SDPA,
+    "06_masks",
+    "The boolean mask is added to the scores as 0 and 1: it favours the allowed keys a little and blocks none.",
+)
+def mask_added(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    scores = right.attention_scores(query, key) + _all_masks(query, key, mask, is_causal)
+    return _attend(query, key, value, None, False, return_weights, scores=scores)
+
+
+@_mistake(_SDPA, "06_masks", "Masked scores are multiplied by 0, not set to -inf: a score of 0 still gets weight.")
+def mask_multiplied(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    scores = right.attention_scores(query, key) * _all_masks(query, key, mask, is_causal)
+    return _attend(query, key, value, None, False, return_weights, scores=scores)
+
+
+@_mistake(
+    _SDPA,
+    "06_masks",
+    "Masked scores are set to a large negative number: a query with nothing to attend to attends to all keys alike.",
+)
+def mask_with_finite_value(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    scores = np.where(_all_masks(query, key, mask, is_causal), right.attention_scores(query, key), -1e9)
+    return _attend(query, key, value, None, False, return_weights, scores=scores)
+
+
+@_mistake(_SDPA, "06_masks", "A query with nothing to attend to becomes NaN: its softmax divides 0 by 0.")
+def masked_row_is_nan(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    def softmax(x):
+        with np.errstate(invalid="ignore"):
+            e = np.exp(x - x.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True)
+
+    return _attend(query, key, value, mask, is_causal, return_weights, softmax=softmax)
+
+
+@_mistake(_SDPA, "06_masks", "The mask is ignored.")
+def mask_ignored(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, value, None, False, return_weights)
+
+
+@_mistake(
+    "causal_mask",
+    "06_masks",
+    "The triangle is shifted by one: each query also sees the next token, which it should predict.",
+)
+def causal_mask_sees_next(L, S=None, offset=0):
+    return right.causal_mask(L, S, offset + 1)
+
+
+@_mistake(
+    "causal_mask",
+    "06_masks",
+    "The triangle is shifted by one: no query sees its own token, and the first sees nothing.",
+)
+def causal_mask_hides_itself(L, S=None, offset=0):
+    return right.causal_mask(L, S, offset - 1)
+
+
+@_mistake("causal_mask", "06_masks", "The triangle is transposed: each query sees the future and not the past.")
+def causal_mask_transposed(L, S=None, offset=0):
+    return np.arange(L if S is None else S) >= offset + np.arange(L)[:, None]
+
+
+@_mistake("padding_mask", "06_masks", "The mask hides the tokens and shows the padding: here True means may attend.")
+def padding_mask_inverted(lengths, S):
+    return ~right.padding_mask(lengths, S)
+
+
+@_mistake(
+    "padding_mask",
+    "06_masks",
+    "One padding token too many is visible: the positions of a sequence of length n are 0 .. n - 1.",
+)
+def padding_mask_shifted(lengths, S):
+    return right.padding_mask(np.minimum(np.asarray(lengths) + 1, S), S)
+
+
+@_mistake(_SDPA, "07_attention", "The weights are applied to the keys: the output is a mean of keys, not of values.")
+def keys_as_values(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    return _attend(query, key, key, mask, is_causal, return_weights)
+
+
+@_mistake(
+    _SDPA,
+    "07_attention",
+    "The weights are transposed before they meet the values: each key collects what belongs to the queries.",
+)
+def weights_transposed(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    weights = right.softmax(right.attention_scores(query, key, mask=mask, is_causal=is_causal))
+    output = weights.swapaxes(-1, -2) @ np.asarray(value)
+    return (output, weights) if return_weights else output
+
+
+@_mistake(
+    _SDPA,
+    "10_multihead",
+    "The key heads are tiled (0, 1, 0, 1), not repeated (0, 0, 1, 1): query heads read the wrong key head.",
+)
+def key_heads_tiled(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    group = np.shape(query)[-3] // np.shape(key)[-3]
+    key, value = (np.concatenate([x] * group, axis=-3) for x in (key, value))
+    return _attend(query, key, value, mask, is_causal, return_weights)
+
+
+# ----------------------------------------------------------------------------------------------------------------------- heads
+@_mistake(
+    "split_heads",
+    "08_heads",
+    "The heads are split by reshape alone, without a transpose: a head gets pieces of several tokens.",
+)
+def split_without_transpose(x, num_heads):
+    x = np.asarray(x)
+    return x.reshape(*x.shape[:-2], num_heads, x.shape[-2], x.shape[-1] // num_heads)
+
+
+@_mistake(
+    "split_heads",
+    "08_heads",
+    "The features are dealt out in turn: head h must get the slice h*D .. (h+1)*D, not every H-th feature.",
+)
+def split_in_turn(x, num_heads):
+    x = np.asarray(x)
+    return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // num_heads, num_heads), -1, -3)
+
+
+@_mistake(
+    "merge_heads",
+    "08_heads",
+    "The heads are merged by reshape alone, without a transpose: a row gets pieces of several tokens.",
+)
+def merge_without_transpose(x):
+    x = np.asarray(x)
+    return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])
+
+
+@_mistake("merge_heads", "09_output", "The heads are averaged: concatenation keeps them apart, and W_O weighs them.")
+def heads_averaged(x):
+    x = np.asarray(x)
+    return np.concatenate([x.mean(-3)] * x.shape[-3], axis=-1)
+
+
+# ------------------------------------------------------------------------------------------------------------- the whole layer
+def _layer(mha, query, key, value, mask, *, W_O=None, b_O=None):
+    """The layer's output from its heads, with another output projection."""
+    trace = mha.trace(query, key, value, mask=mask)
+    return right.project(trace.concat, mha.W_O if W_O is None else W_O, b_O)
+
+
+_MHA = "MultiHeadAttention"
+
+
+@_mistake(_MHA, "09_output", "W_O is missing: the output is the concatenated heads, unmixed.")
+def output_projection_missing(mha, query, key=None, value=None, *, mask=None):
+    return mha.trace(query, key, value, mask=mask).concat
+
+
+@_mistake(_MHA, "09_output", "W_O is transposed.")
+def output_projection_transposed(mha, query, key=None, value=None, *, mask=None):
+    return _layer(mha, query, key, value, mask, W_O=mha.W_O.T, b_O=mha.b_O)
+
+
+@_mistake(_MHA, "09_output", "The output bias b_O is forgotten.")
+def output_bias_forgotten(mha, query, key=None, value=None, *, mask=None):
+    return _layer(mha, query, key, value, mask)
+
+
+def _with_weights(mha, **weights):
+    """A copy of the layer in which some weights are others."""
+    copy = object.__new__(type(mha))
+    vars(copy).update(vars(mha), **weights)
+    return copy
+
+
+@_mistake(_MHA, "08_heads", "All heads share the projections of the first: each head must have columns of its own.")
+def one_projection_for_all_heads(mha, query, key=None, value=None, *, mask=None):
+    first = {f"W_{n}": np.tile(getattr(mha, f"W_{n}")[:, : mha.head_dim], mha.num_heads) for n in "QKV"}
+    if mha.b_Q is not None:
+        first |= {f"b_{n}": np.tile(getattr(mha, f"b_{n}")[: mha.head_dim], mha.num_heads) for n in "QKV"}
+    return _with_weights(mha, **first)(query, key, value, mask=mask)
+
+
+@_mistake(
+    _MHA,
+    "08_heads",
+    "The inputs are projected twice: in the formula of the paper Q, K, V are the layer's inputs, not yet projected.",
+)
+def projected_twice(mha, query, key=None, value=None, *, mask=None):
+    key = query if key is None else key
+    value = key if value is None else value
+    once = [right.project(x, W, b) for x, W, b in
+            ((query, mha.W_Q, mha.b_Q), (key, mha.W_K, mha.b_K), (value, mha.W_V, mha.b_V))]  # fmt: skip
+    return mha(*once, mask=mask)
+
+
+@_mistake(
+    _MHA,
+    "10_multihead",
+    "Keys and values come from the query's sequence: cross-attention takes both from the other one.",
+)
+def cross_attention_to_itself(mha, query, key=None, value=None, *, mask=None):
+    return mha(query)
+
+
+@_mistake(
+    _MHA,
+    "10_multihead",
+    "The values come from the query's sequence, the keys from the other one: both must come from there.",
+)
+def values_from_the_query(mha, query, key=None, value=None, *, mask=None):
+    return mha(query, key, query, mask=mask)

@@ -1,0 +1,48 @@
+"""From what the caller gives to arrays that can be computed with."""
+
+import numpy as np
+
+
+def real_array(name, x):
+    """`x` as an array of real numbers; nothing is copied that already is one."""
+    try:
+        x = np.asarray(x)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+    if x.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}")
+    return x
+
+
+def result_dtype(*arrays):
+    """The dtype of a result: NumPy's promotion, integers to float64."""
+    dtype = np.result_type(*arrays)
+    return dtype if dtype.kind == "f" else np.dtype(np.float64)
+
+
+def compute_dtype(dtype):
+    """The dtype to compute in: float16 accumulates in float32."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def boolean_mask(mask):
+    """`mask` as a boolean array (True = may attend), or None."""
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}; pass additive values as bias=")
+    return mask
+
+
+def additive_bias(bias, dtype):
+    """`bias` as an array of `dtype`, or None. Finite values stay finite: only -inf itself counts as masked."""
+    if bias is None:
+        return None
+    if np.asarray(bias).dtype == bool:
+        raise TypeError("bias must hold numbers that are added to the scores, got bool; pass a boolean mask as mask=")
+    bias = real_array("bias", bias)
+    limits = np.finfo(dtype)
+    if bias.dtype.kind == "f" and np.finfo(bias.dtype).max > limits.max:
+        bias = np.where(np.isfinite(bias), np.clip(bias, limits.min, limits.max), bias)
+    return bias.astype(dtype, copy=False)

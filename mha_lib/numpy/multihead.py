@@ -1,0 +1,126 @@
+"""The whole layer: project, split into heads, attend, merge, project."""
+
+import math
+
+import numpy as np
+
+from .. import _checks
+from .._trace import Trace
+from ._arrays import real_array
+from .attention import scaled_dot_product_attention
+from .heads import merge_heads, split_heads
+from .positions import rope
+from .projection import project
+from .scores import attention_scores
+
+
+class MultiHeadAttention:
+    """Multi-head attention: the heads attend side by side, W_O mixes what they bring.
+
+    Weights multiply from the right: W_Q (E, H*D), W_K (kdim, H_kv*D), W_V (vdim, H_kv*D), W_O (H*D, E), and the biases
+    b_Q, b_K, b_V, b_O, each of which may be None. Glorot uniform per matrix, zero biases.
+
+    embed_dim: E. num_heads: H. num_kv_heads: H_kv, fewer for grouped queries (H if None). head_dim: D (E / H if None).
+    kdim, vdim: widths of the key and value inputs (E if None). bias: whether there are biases.
+    rope: None, "interleaved" or "halves": rotary positions on queries and keys, with the base `rope_base`.
+    rng: a generator or a seed (None is a fixed seed). dtype: of the weights.
+    Errors: ValueError or TypeError that names the size, above all where E is not divisible by H.
+    Source: Vaswani et al. 2017, section 3.2.2.
+
+    >>> mha = MultiHeadAttention(8, 2)
+    >>> mha(np.zeros((1, 3, 8), np.float32)).shape
+    (1, 3, 8)
+    """
+
+    def __init__(
+        self, embed_dim, num_heads, *, num_kv_heads=None, head_dim=None, kdim=None, vdim=None, bias=True,
+        rope=None, rope_base=10000.0, rng=None, dtype=np.float32,
+    ):  # fmt: skip
+        sizes = _checks.layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim)
+        self.embed_dim, self.num_heads, self.num_kv_heads, self.head_dim, self.kdim, self.vdim = sizes
+        self.rope = _checks.rope_convention(rope, self.head_dim)
+        self.rope_base = _checks.number("rope_base", rope_base)
+        if np.dtype(dtype).kind != "f":
+            raise TypeError(f"dtype must be a floating-point dtype, got {np.dtype(dtype)}")
+        rng = np.random.default_rng(0 if rng is None else rng)
+
+        def glorot(rows, columns):
+            limit = math.sqrt(6 / (rows + columns))
+            return rng.uniform(-limit, limit, (rows, columns)).astype(dtype)
+
+        width, kv_width = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        self.W_Q = glorot(self.embed_dim, width)
+        self.W_K = glorot(self.kdim, kv_width)
+        self.W_V = glorot(self.vdim, kv_width)
+        self.W_O = glorot(width, self.embed_dim)
+        self.b_Q, self.b_K, self.b_V, self.b_O = (
+            np.zeros(n, dtype) if bias else None for n in (width, kv_width, kv_width, self.embed_dim)
+        )
+
+    def __call__(
+        self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False, cache=None, return_weights=False
+    ):
+        """Attend from `query` to `key` (query itself if None), with the values of `value` (key if None).
+
+        Shapes: query (..., L, E), key (..., S, kdim), value (..., S, vdim); mask (True = may attend) and bias (added to the
+        scaled scores) broadcast to (..., H, L, S) -> output (..., L, E), and weights (..., H, L, S) with `return_weights`.
+        cache: a KVCache of (B, H_kv, ., D). The new keys and values go behind the stored ones, S counts both, `is_causal`
+        and the rotary positions start at `len(cache)`. It needs self-attention on (B, L, E).
+        A query with nothing to attend to gets b_O. Errors: as `scaled_dot_product_attention`; the cache is unchanged then.
+        """
+        options = {"mask": mask, "bias": bias, "is_causal": is_causal, "return_weights": return_weights}
+        query, key, value = self._inputs(query, key, value, cache)
+        start = 0 if cache is None else len(cache)
+        q, k, v = self._project(query, key, value, start)
+        try:
+            if cache is not None:
+                k, v = cache.append(k, v)
+            result = scaled_dot_product_attention(q, k, v, query_offset=start if is_causal else 0, **options)
+        except (TypeError, ValueError):
+            if cache is not None:
+                cache.reset(start)
+            raise
+        heads, weights = result if return_weights else (result, None)
+        output = project(merge_heads(heads), self.W_O, self.b_O)  # (..., L, E)
+        return (output, weights) if return_weights else output
+
+    def trace(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False):
+        """The same computation, with every intermediate kept: a `Trace`, which prints itself as a table of shapes.
+
+        >>> print(MultiHeadAttention(8, 2).trace(np.zeros((3, 8), np.float32)))  # doctest: +ELLIPSIS
+        x        (3, 8)     the layer's input, one row per token
+        q        (2, 3, 4)  queries, split into heads
+        ...
+        output   (3, 8)     concat times W_O, plus b_O
+        """
+        is_self = key is None and value is None
+        query, key, value = self._inputs(query, key, value, None)
+        q, k, v = self._project(query, key, value, 0)
+        constraints = {"mask": mask, "bias": bias, "is_causal": is_causal}
+        heads, weights = scaled_dot_product_attention(q, k, v, return_weights=True, **constraints)
+        concat = merge_heads(heads)  # (..., L, H*D)
+        return Trace(
+            x=query, q=q, k=k, v=v, scores=attention_scores(q, k, **constraints), weights=weights, heads=heads,
+            concat=concat, output=project(concat, self.W_O, self.b_O),
+            key_input=None if is_self else key, value_input=None if is_self else value,
+        )  # fmt: skip
+
+    def _inputs(self, query, key, value, cache):
+        """Fill in what was left out and check the shapes."""
+        if cache is not None and (key is not None or value is not None):
+            raise ValueError("cache needs self-attention: give no key and no value with it")
+        query = real_array("query", query)
+        key = query if key is None else real_array("key", key)
+        value = key if value is None else real_array("value", value)
+        _checks.layer_inputs(query.shape, key.shape, value.shape, (self.embed_dim, self.kdim, self.vdim))
+        return query, key, value
+
+    def _project(self, query, key, value, start):
+        """Queries (..., H, L, D), keys and values (..., H_kv, S, D); positions count from `start`."""
+        q = split_heads(project(query, self.W_Q, self.b_Q), self.num_heads)  # (..., H, L, D)
+        k = split_heads(project(key, self.W_K, self.b_K), self.num_kv_heads)  # (..., H_kv, S, D)
+        v = split_heads(project(value, self.W_V, self.b_V), self.num_kv_heads)  # (..., H_kv, S, D)
+        if self.rope is not None:
+            options = {"base": self.rope_base, "interleaved": self.rope == "interleaved"}
+            q, k = (rope(x, np.arange(start, start + x.shape[-2]), **options) for x in (q, k))
+        return q, k, v

@@ -1,0 +1,68 @@
+"""The keys and values of the tokens so far, kept between the steps of decoding."""
+
+import torch
+
+from .. import _checks
+from ._tensors import real_tensor
+
+
+class KVCache:
+    """Preallocated room for the keys and values of up to `max_length` tokens. For inference: it stores them detached.
+
+    Shapes: keys (batch_size, num_kv_heads, max_length, head_dim), values the same with `value_dim` (head_dim if None).
+    `len(cache)` counts the tokens stored, `cache.nbytes` the bytes set aside for all of them.
+    Errors: TypeError or ValueError for sizes that are no integers >= 0 (heads and widths >= 1).
+
+    >>> cache = KVCache(1, 2, max_length=8, head_dim=4)
+    >>> keys, values = cache.append(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
+    >>> tuple(keys.shape), len(cache), cache.nbytes
+    ((1, 2, 3, 4), 3, 512)
+    """
+
+    def __init__(
+        self, batch_size, num_kv_heads, max_length, head_dim, *, value_dim=None, dtype=torch.float32, device=None
+    ):
+        room = (_checks.integer("batch_size", batch_size, 0), _checks.integer("num_kv_heads", num_kv_heads, 1),
+                _checks.integer("max_length", max_length, 0))  # fmt: skip
+        head_dim = _checks.integer("head_dim", head_dim, 1)
+        value_dim = head_dim if value_dim is None else _checks.integer("value_dim", value_dim, 1)
+        self._key = torch.zeros(*room, head_dim, dtype=dtype, device=device)
+        self._value = torch.zeros(*room, value_dim, dtype=dtype, device=device)
+        self._length = 0
+
+    @torch.no_grad()
+    def append(self, key, value):
+        """Store the keys and values of n more tokens; return all so far, as views.
+
+        Shapes: key (B, H_kv, n, D), value (B, H_kv, n, D_v) -> (B, H_kv, len, D), (B, H_kv, len, D_v).
+        Errors: ValueError for another shape or device or where `max_length` is exceeded, TypeError for another dtype;
+        nothing is stored then.
+        """
+        key, value = real_tensor("key", key), real_tensor("value", value)
+        stop = _checks.cache_append(len(self), key.shape, value.shape, self._key.shape, self._value.shape)
+        for name, given in (("key", key), ("value", value)):
+            if given.dtype != self._key.dtype:
+                raise TypeError(f"{name} is {given.dtype}, but the cache stores {self._key.dtype}; make it with dtype=")
+            if given.device != self._key.device:
+                raise ValueError(
+                    f"{name} is on {given.device}, but the cache on {self._key.device}; make it with device="
+                )
+        self._key[:, :, self._length : stop] = key
+        self._value[:, :, self._length : stop] = value
+        self._length = stop
+        return self._key[:, :, :stop], self._value[:, :, :stop]
+
+    def __len__(self):
+        return self._length
+
+    def reset(self, length=0):
+        """Forget all tokens from number `length` on; the room stays."""
+        length = _checks.integer("length", length, 0)
+        if length > self._length:
+            raise ValueError(f"length must be at most the {self._length} tokens stored, got {length}")
+        self._length = length
+
+    @property
+    def nbytes(self):
+        """Bytes set aside for keys and values."""
+        return self._key.nbytes + self._value.nbytes
