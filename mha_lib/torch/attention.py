@@ -52,9 +52,9 @@ def scaled_dot_product_attention(
         query, shape, mask, bias, is_causal and not triangle, query_offset, scale, softcap,
         query.dtype if fused else compute_dtype(query.dtype),
     )  # fmt: skip
-    restricted = triangle or allowed is not None
     with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
-        if fused and not (restricted and may_look(query) and not all_finite(query, key, value)):
+        # The kernels let NaN behind a mask through, and take a row of NaN scores for a masked one.
+        if fused and not (may_look(query) and not all_finite(query, key, value)):
             return _fused(query, key, value, bias, allowed, triangle, scale, dropout_p)
         if triangle:
             allowed = constraints(query, shape, None, None, True, 0, scale, None, query.dtype)[1]

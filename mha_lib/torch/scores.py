@@ -46,7 +46,7 @@ def attention_scores(query, key, *, mask=None, bias=None, is_causal=False, query
 
     Shapes: query (..., H, L, D), key (..., H_kv, S, D), mask and bias broadcast to (..., H, L, S) -> (..., H, L, S).
     Order: raw scores times scale, then softcap * tanh(. / softcap), then bias, then masks.
-    The arguments mean what they mean in `scaled_dot_product_attention`; so do the errors.
+    The arguments mean what they mean in `scaled_dot_product_attention`. Errors: as there.
     The result is float32 where the inputs are float16 or bfloat16: a score may exceed what float16 holds.
     Source: Vaswani et al. 2017, section 3.2.1.
 

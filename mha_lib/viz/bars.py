@@ -4,7 +4,7 @@ import numpy as np
 
 from .draw import BLUE, MARK, ORANGE, cut, frame, num, outline, svg, width, write, xy
 from .figure import Figure
-from .inputs import array, position, unique
+from .inputs import array, decimal_places, position, unique
 from .inputs import labels as checked
 
 WIDE = 420
@@ -55,6 +55,7 @@ def bars(values, labels, *, title=None, name="value", unit="", decimals=2, compa
         raise ValueError(f"compare must use other names than {name!r}, got {list(compare)}")
     marked = None if highlight is None else position("highlight", highlight, texts)
 
+    decimals = decimal_places(decimals, 2)
     every = np.concatenate(list(series.values()))
     finite = every[np.isfinite(every)]
     low, high = min(0.0, finite.min(initial=0.0)), max(0.0, finite.max(initial=0.0))

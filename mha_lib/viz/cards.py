@@ -51,11 +51,14 @@ def card(x, y, w, h, color, content):
     return box + "".join(content)
 
 
-def wide_card(y, h, color, name, shape, numbers, meaning, view, x=2, w=420, text_at=160):
+def wide_card(y, h, color, name, shape, numbers, meaning, view, x=2, w=420, text_at=158):
     """A card with its picture left and its words right."""
-    lines = [write(x + text_at, y + 22, name, 15, bold=True)]
-    lines.append(write(x + text_at, y + 39, f"{shape} = {numbers}", 12))
-    lines += [write(x + text_at, y + 55 + 14 * n, text, 12) for n, text in enumerate(meaning)]
+    y_text = y + (h - 34 - 15 * len(meaning)) / 2 + 11
+    lines = [
+        write(x + text_at, y_text, name, 15, bold=True),
+        write(x + text_at, y_text + 18, f"{shape} = {numbers}", 12),
+    ]
+    lines += [write(x + text_at, y_text + 35 + 15 * n, text, 12) for n, text in enumerate(meaning)]
     return card(x, y, w, h, color, [view, *lines])
 
 

@@ -1,15 +1,15 @@
 """Small tools for drawing: numbers and labels as text, pieces of SVG, the frame of a figure.
 
 Nothing here depends on time, chance or the platform. Colours: text and lines take the colour of the page (currentColor);
-one blue carries values by its opacity, orange carries negative ones, vermilion marks what is pointed at (Okabe and Ito's
-palette, which colour-blind readers can tell apart).
+one blue carries values by its opacity, orange carries negative ones, vermilion marks what is pointed at. The hues are near
+Okabe and Ito's, which colour-blind readers can tell apart; they are moved so that they stand out on black as on white.
 """
 
 import html
 import math
 import unicodedata
 
-BLUE, ORANGE, MARK = "#0072B2", "#E69F00", "#D55E00"
+BLUE, ORANGE, MARK = "#1B7FC4", "#C27500", "#D55E00"
 UNDER_TEXT = 0.45  # the strongest shade below a printed number: contrast stays above 4.5 : 1 in light and dark
 SMALLEST = 9  # px: no label is shown smaller; a wider drawing scrolls instead
 
@@ -121,6 +121,6 @@ def frame(kind, content, title=None, data=""):
     """The figure around a drawing or table."""
     text = "text-align:left;color:inherit;font-family:inherit;margin:0 0 .4em"
     caption = f'<figcaption style="{text};font-weight:600">{esc(title)}</figcaption>' if title else ""
-    if "min-width" in content:
+    if content.startswith("<svg") and 'style="min-width' in content:
         content = scroll(content, f"{title or kind}, scrolls sideways")
     return f'<figure class="mha-fig mha-{kind}" style="margin:.6em 0"{data}>{caption}{content}</figure>'

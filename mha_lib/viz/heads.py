@@ -80,10 +80,14 @@ def head_maps(
         parts.append(outline(x, y, pw, ph, opacity=0.4))
         for i, j in np.argwhere(odd[h]):
             text = num(values[h, i, j])
-            parts.append(write(x + (j + 0.5) * size, y + (i + 0.5) * size + 3, text, min(9, size * 0.45), "middle", True))
+            parts.append(
+                write(x + (j + 0.5) * size, y + (i + 0.5) * size + 3, text, min(9, size * 0.45), "middle", True)
+            )
         name = titles[h]
         if marked:
-            parts.append(outline(x + marked[1] * size, y + marked[0] * size, size, size, MARK, 2, extra=' class="mha-mark"'))
+            parts.append(
+                outline(x + marked[1] * size, y + marked[0] * size, size, size, MARK, 2, extra=' class="mha-mark"')
+            )
             name += f" · {num(values[h][marked])}"
         parts += [write(x + pw / 2, y + ph + 14, name, 12, "middle", True), "</g>"]
     bottom = head + -(-H // across) * (ph + under)
@@ -98,7 +102,7 @@ def head_maps(
     noun = "attention maps" if label == "weight" else f"maps of {label}s"
     first = f"{H} {noun}, {L} queries by {S} keys."
     first += f" Masked: {hidden.sum()} of {values.size} cells." if hidden.any() else ""
-    first += f" Not finite: {odd.sum()} cells." if odd.any() else ""
+    first += f" Not finite: {odd.sum()} of {values.size} cells." if odd.any() else ""
     what = f"Highlighted {label} in each" if marked else f"Largest {label} in each"
     drawing = svg(max(total, end), bottom + 20, f"{first} {what}: {'; '.join(said)}.", parts, font, 1.15)
     data = f' data-queries="{esc(json.dumps(tokens))}" data-keys="{esc(json.dumps(keys))}"'

@@ -102,3 +102,12 @@ def positive(name, value):
     if not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive number or None, got {value:g}")
     return value
+
+
+def decimal_places(value, default):
+    """Return how many decimals to print."""
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value <= 9:
+        raise ValueError(f"decimals must be an integer from 0 to 9, got {value!r}")
+    return int(value)

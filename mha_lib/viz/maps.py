@@ -119,7 +119,10 @@ def legend(x, y, top, label, cap=1.0, negative=False, masked=False, leaks=False)
         parts += [hatch([(x, y)], 14, 12), outline(x, y, 14, 12, opacity=0.4), write(x + 19, y + 10, "masked", 11)]
         x += 74
     if leaks:
-        parts += [outline(x + 1, y + 1, 12, 10, MARK, 2, extra=' stroke-dasharray="3 2"'), write(x + 19, y + 10, "leak", 11)]
+        parts += [
+            outline(x + 1, y + 1, 12, 10, MARK, 2, extra=' stroke-dasharray="3 2"'),
+            write(x + 19, y + 10, "leak", 11),
+        ]
         x += 50
     return "".join(parts), x
 
@@ -127,7 +130,7 @@ def legend(x, y, top, label, cap=1.0, negative=False, masked=False, leaks=False)
 def attention_map(
     weights, queries, keys=None, *, mask=None, title=None, numbers=None, highlight=None, label="weight", vmax=None
 ):
-    """Draw attention weights (L, S): a row for each query, a column for each key, darker where the weight is larger.
+    """Draw attention weights (L, S): a row for each query, a column for each key, a stronger blue for a larger weight.
 
     weights: (L, S), at most 64 x 64. Scores may be drawn too, with label="score": negative cells are orange.
     queries, keys: L and S tokens; keys=None means the queries again (self-attention).
@@ -184,8 +187,8 @@ def attention_map(
     best = largest(np.where(hidden, np.nan, values), q, k)
     text += f" Largest {label}s: {', '.join(best)}." if best else ""
     text += f" Masked: {hidden.sum()} of {L * S} cells." if hidden.any() else ""
-    text += f" Masked, but with a {label}: {leaks.sum()} cells, a leak." if leaks.any() else ""
-    text += f" Not finite: {(odd & ~hidden).sum()} cells." if (odd & ~hidden).any() else ""
+    text += f" Masked, but with a {label}: {leaks.sum()} of {L * S} cells, a leak." if leaks.any() else ""
+    text += f" Not finite: {(odd & ~hidden).sum()} of {L * S} cells." if (odd & ~hidden).any() else ""
     text += f" Highlighted: {stated}." if marked else ""
     drawing = svg(max(right + 2, end), bottom + (50 if marked else 30), text, parts, grid.font)
     exact = [[float(num(v, 3).replace("−", "-")) if np.isfinite(v) else num(v) for v in row] for row in values]

@@ -1,0 +1,137 @@
+"""Edit the library wrongly, one edit at a time, and demand that the tests turn red: python tools/mutants.py [-k WORD]
+
+Each mutant is tried in a copy of the library with the tests that are there for it, up to the first failure. A mutant that
+survives, an edit that no longer applies, and tests that cannot even run all count as failures of this command.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+N, T = "mha_lib/numpy/", "mha_lib/torch/"
+ATTENTION, MASKS, HEADS, LAYER = (f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead"))
+MUTANTS = [
+    Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
+    Mutant("divide by d_k, seen by a notebook", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim",
+           "chapters/04_scores.ipynb"),
+    Mutant("no scaling", N + "scores.py", "query * dtype.type(scale) @", "query @", ATTENTION),
+    Mutant("a scale of 0 taken for none", "mha_lib/_checks.py", "if scale is not None:", "if scale:", ATTENTION),
+    Mutant("softcap forgets to multiply back", N + "scores.py", "scores = softcap * np.tanh", "scores = np.tanh", ATTENTION),
+    Mutant("bias scaled too", N + "scores.py", "scores += bias", "scores += bias * dtype.type(scale)", ATTENTION),
+    Mutant("bias dropped beside a mask", N + "scores.py", "if bias is not None:\n            scores += bias",
+           "if bias is not None and mask is None:\n            scores += bias", ATTENTION),
+    Mutant("mask dropped beside is_causal", N + "scores.py", "mask if allowed is None else allowed & mask",
+           "mask if allowed is None else allowed", ATTENTION),
+    Mutant("either constraint is enough", N + "scores.py", "allowed & mask", "allowed | mask", ATTENTION),
+    Mutant("mask inverted", N + "scores.py", "np.copyto(scores, -np.inf, where=~allowed)",
+           "np.copyto(scores, -np.inf, where=allowed)", ATTENTION),
+    Mutant("finite value for masked scores", N + "scores.py", "np.copyto(scores, -np.inf,", "np.copyto(scores, -1e9,", ATTENTION),
+    Mutant("key heads tiled", N + "heads.py", "np.repeat(x, scores_shape[-3] // x.shape[-3], axis=-3)",
+           "np.concatenate([x] * (scores_shape[-3] // x.shape[-3]), axis=-3)", ATTENTION),
+    Mutant("wrong axis of the softmax", N + "attention.py", "softmax(scores)", "softmax(scores, axis=-2)", ATTENTION),
+    Mutant("no row maximum", N + "softmax.py", "x - np.where(largest == -np.inf, 0, largest)", "x", "tests/test_softmax.py"),
+    Mutant("a row of -inf divides 0 by 0", N + "softmax.py", "np.where(total == 0, 1, total)", "total", "tests/test_softmax.py"),
+    Mutant("float16 not widened", N + "_arrays.py", "np.dtype(np.float32) if dtype == np.float16 else dtype", "dtype", ATTENTION),
+    Mutant("0 * NaN", N + "attention.py", "if allowed is None or finite.all():", "if True:", ATTENTION),
+    Mutant("NaN swallowed", N + "attention.py", "output[seen @ where > 0] += strange", "pass", ATTENTION),
+    Mutant("huge finite bias becomes -inf", N + "_arrays.py", "np.clip(bias, limits.min, limits.max)", "bias", ATTENTION),
+    Mutant("mask may enlarge the scores", "mha_lib/_checks.py", "n in (1, t) for", "True for", ATTENTION),
+    Mutant("causal shifted by one", N + "masks.py", "np.arange(S) <= offset", "np.arange(S) < offset", MASKS),
+    Mutant("causal offset ignored", N + "masks.py", "<= offset + np.arange(L)", "<= np.arange(L)", MASKS),
+    Mutant("window too wide by one", N + "masks.py", "> positions - window", ">= positions - window", MASKS),
+    Mutant("padding shows one too many", N + "masks.py", "np.arange(S) < lengths", "np.arange(S) <= lengths", MASKS),
+    Mutant("split without transpose", N + "heads.py",
+           "x = x.reshape(*x.shape[:-1], num_heads, x.shape[-1] // num_heads)  # (..., L, H, D)\n    return x.swapaxes(-3, -2)",
+           "return x.reshape(*x.shape[:-2], num_heads, x.shape[-2], x.shape[-1] // num_heads)", HEADS),
+    Mutant("merge without transpose", N + "heads.py", "x = x.swapaxes(-3, -2)  # (..., L, H, D)\n    return x.reshape",
+           "x = x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3], x.shape[-1])\n    return x.reshape", HEADS),
+    Mutant("W_O dropped", N + "multihead.py", "output = project(merge_heads(heads), self.W_O, self.b_O)",
+           "output = merge_heads(heads)", LAYER),
+    Mutant("b_O forgotten", N + "multihead.py", "output = project(merge_heads(heads), self.W_O, self.b_O)",
+           "output = project(merge_heads(heads), self.W_O)", LAYER),
+    Mutant("values projected by W_K", N + "multihead.py", "project(value, self.W_V, self.b_V)", "project(value, self.W_K, self.b_V)",
+           LAYER),
+    Mutant("values made of the query", N + "multihead.py", "value = key if value is None", "value = query if value is None", LAYER),
+    Mutant("decoding starts at 0 again", N + "multihead.py", "start = 0 if cache is None else len(cache)", "start = 0", LAYER),
+    Mutant("cache kept after an error", N + "multihead.py", "cache.reset(start)", "pass", LAYER),
+    Mutant("rope turns the other way", N + "positions.py", "a * cos - b * sin, a * sin + b * cos",
+           "a * cos + b * sin, b * cos - a * sin", "tests/test_positions.py"),
+    Mutant("sample variance in LayerNorm", N + "embedding.py", "(centred**2).mean(-1, keepdims=True)",
+           "(centred**2).sum(-1, keepdims=True) / (x.shape[-1] - 1)", "tests/test_embedding.py"),
+    Mutant("torch: mask inverted on the fused path", T + "attention.py", "attn_mask = allowed | empty",
+           "attn_mask = ~allowed | empty", ATTENTION),
+    Mutant("torch: empty rows see everything", T + "attention.py",
+           "return output if empty is None else output.masked_fill(empty, 0)", "return output", ATTENTION),
+    Mutant("torch: no look at what hides behind a mask", T + "_tensors.py",
+           'return x.device.type == "cpu" and not torch.compiler.is_compiling()', "return False", ATTENTION),
+    Mutant("torch: dropout in eval", T + "multihead.py", "self.dropout if self.training else 0.0", "self.dropout",
+           "tests/test_torch.py"),
+    Mutant("torch: never fused", T + "attention.py", "fused = not return_weights and", "fused = False and", "tests/test_torch.py"),
+    Mutant("interop: weight not transposed", "mha_lib/interop.py", 'weights["W_O"] = _array(module.out_proj.weight).T.copy()',
+           'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
+    Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
+]  # fmt: skip
+
+
+def run(mutant):
+    """What became of the mutant: "killed", or the reason why that cannot be said."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("mha_lib", "tests", "chapters", "pyproject.toml"):
+            source, target = ROOT / name, Path(folder, name)
+            ignore = shutil.ignore_patterns("__pycache__", "*.checkpoint*")
+            shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
+        if mutant.old:
+            file = Path(folder, mutant.file)
+            text = file.read_text(encoding="utf-8")
+            if text.count(mutant.old) != 1:
+                return f"the edit applies {text.count(mutant.old)} times in {mutant.file}, not once"
+            file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        notebook = (
+            ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"] if mutant.tests.endswith(".ipynb") else []
+        )
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *notebook, mutant.tests]
+        environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode == 1:  # pytest: tests ran and some failed
+        return "killed"
+    return (
+        "survived" if result.returncode == 0 else f"the tests did not run: {result.stdout[-300:]}{result.stderr[-300:]}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-k", metavar="WORD", default="", help="only mutants whose description holds WORD")
+    chosen = [m for m in MUTANTS if parser.parse_args().k in m.what]
+    control = run(Mutant("no edit", "", "", "", "tests/test_softmax.py"))
+    if control != "survived":
+        sys.exit(f"the tests fail without any edit, so no mutant can be judged: {control}")
+    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        results = list(pool.map(run, chosen))
+    for mutant, result in zip(chosen, results, strict=True):
+        if result != "killed":
+            print(f"NOT KILLED  {mutant.what} ({mutant.file}; {mutant.tests}): {result}")
+    killed = results.count("killed")
+    print(f"mutants: {killed} of {len(chosen)} killed")
+    sys.exit(killed != len(chosen))
+
+
+if __name__ == "__main__":
+    main()
