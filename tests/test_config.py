@@ -99,10 +99,9 @@ def test_references_and_citations_agree():
     assert bibliography.is_file(), "references.bib is missing: the book's references go there"
     known = set(pybtex.database.parse_file(str(bibliography)).entries)
     cited = {key.strip(): name for name, text in prose() for keys in CITATION.findall(text) for key in keys.split(",")}
-    assert not known - set(cited), f"in references.bib, but cited nowhere: {sorted(known - set(cited))}"
-    assert not set(cited) - known, (
-        f"cited, but not in references.bib: { {k: cited[k] for k in sorted(set(cited) - known)} }"
-    )
+    uncited, missing = sorted(known - set(cited)), {key: cited[key] for key in sorted(set(cited) - known)}
+    assert not uncited, f"in references.bib, but cited nowhere: {uncited}"
+    assert not missing, f"cited, but not in references.bib: {missing}"
 
 
 def test_requirements_are_pinned():

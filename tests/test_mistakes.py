@@ -92,3 +92,9 @@ def test_diagnosis_and_section(name):
     assert anchor in headings, f"{slug} has no section {anchor}"
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     assert re.search(rf"\b{name}\b", code), f"{slug} does not show the mistake {name}"
+
+
+def test_the_page_of_common_mistakes_is_fresh():
+    import mistakes_page
+
+    assert mistakes_page.PAGE.read_text(encoding="utf-8") == mistakes_page.page(), "run: python tools/mistakes_page.py"

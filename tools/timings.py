@@ -15,7 +15,7 @@ from time import perf_counter
 for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"):
     os.environ[f"{library}_NUM_THREADS"] = "1"  # read when NumPy is loaded, so before the import
 
-import numpy as np
+import numpy as np  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "chapters" / "timings.json"
 

@@ -1,0 +1,31 @@
+// What no template reaches. Each item names the code that makes it necessary.
+if (location.protocol === "file:") {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // Sphinx's search fetches summaries, which browsers forbid for files
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  // myst-nb: the label of a folded cell differs from its visible text
+  document.querySelectorAll("summary[aria-label]").forEach((e) => e.removeAttribute("aria-label"));
+  // myst-parser: the boxes of a task list have no label
+  document.querySelectorAll(".task-list-item-checkbox").forEach((e) => e.setAttribute("aria-label", e.parentElement.textContent.trim()));
+  // docutils: the bibliography's list and entries have roles that do not fit together
+  document.querySelectorAll(".citation-list").forEach((list) => {
+    list.removeAttribute("role");
+    list.querySelectorAll('[role="doc-biblioentry"]').forEach((e) => e.removeAttribute("role"));
+  });
+});
+
+// Whatever scrolls sideways can be reached and moved by keyboard; nothing else becomes a stop.
+const SCROLLERS = ".highlight pre, .cell_output pre, .pst-scrollable-table-container, .output.text_html, .mha-fig, mjx-container, span.math";
+function markScrollers() {
+  document.querySelectorAll("span.math").forEach((e) => {
+    const formula = e.querySelector("mjx-container");
+    e.classList.toggle("wide", formula?.offsetWidth > e.closest("section")?.clientWidth);
+  });
+  document.querySelectorAll(SCROLLERS).forEach((e) => {
+    if (e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX === "auto") e.tabIndex = 0;
+    else e.removeAttribute("tabindex");
+  });
+}
+window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(markScrollers));
+window.addEventListener("resize", markScrollers);

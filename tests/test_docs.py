@@ -1,0 +1,70 @@
+"""What is said twice is the same: versions, the API page, the picture, the README's commands. And the doctests."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+import mha_lib
+
+ROOT = Path(__file__).parents[1]
+MODULES = [m.name for m in pkgutil.walk_packages(mha_lib.__path__, "mha_lib.") if not m.name.endswith("make_extract")]
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    module = importlib.import_module(name)
+    names = {"np": __import__("numpy")} | ({"torch": __import__("torch")} if ".torch" in name else {})
+    assert doctest.testmod(module, extraglobs=names).failed == 0
+
+
+def test_every_public_name_has_an_example_and_stands_in_the_api_reference():
+    page, library = read("chapters/api.md"), {}
+    section = None
+    for line in page.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            section = line.split()[-1]
+        if found := re.match(r"\.\. auto(?:function|class):: (\S+)", line):
+            library.setdefault(section, set()).add(found[1].split(".")[-1])
+    for name in ("mha_lib.numpy", "mha_lib.torch", "mha_lib.viz"):
+        assert library[name] == set(importlib.import_module(name).__all__), name
+    assert {"load_layer", "load_pencil", "load_vocabulary"} == library["mha_lib.data"]
+    interop = importlib.import_module("mha_lib.interop")
+    public = {n for n, x in vars(interop).items() if callable(x) and x.__module__ == "mha_lib.interop" and n[0] != "_"}
+    assert public == library["mha_lib.interop"]
+
+
+def test_the_version_is_the_same_everywhere():
+    version = mha_lib.__version__
+    assert yaml.safe_load(read("CITATION.cff"))["version"] == version
+    assert re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1] == version
+
+
+def test_the_picture_of_the_landing_page_is_fresh(tmp_path):
+    import figures
+
+    fresh = figures.picture().save(tmp_path / "attention.svg")
+    assert fresh.read_bytes() == figures.PICTURE.read_bytes(), "run: python tools/figures.py"
+
+
+def test_the_readme_gives_the_commands_that_make_runs():
+    """Each command of `make test` and `make book` stands in the README for people without make."""
+    makefile, readme = read("Makefile"), " ".join(read("README.md").replace("&&", " ").split())
+    variables = dict(re.findall(r"^(\w+) *[:?]?= *(.*)$", makefile, re.M))
+    recipe = re.search(r"^test: env.*\n((?:\t.*\n)+)", makefile, re.M)[1]
+    for line in recipe.replace("$(NBVAL)", variables["NBVAL"]).replace("$(BIN)", ".venv/bin").splitlines():
+        command = " ".join(shlex.split(line.strip().replace("--quiet ", "")))
+        assert command in readme.replace('"', ""), command
+
+
+def test_ci_runs_the_readmes_test_command():
+    assert "make test" in read(".ci/run") and "bash .ci/run" in read(".github/workflows/book.yml")
