@@ -15,6 +15,8 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+# sphinx_external_toc looks at every object in memory, and torch warns about some of its own
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, please use:FutureWarning")
 CITATION = re.compile(r"(?:\{cite(?::\w+)?\}|:cite(?::\w+)?:)`([^`]+)`")
 
 

@@ -27,36 +27,36 @@ behind the weights. That is a lesson, too: one number that comes out right prove
 """
 
 
-def weight_of_animal(attend):
-    """The weight from "it" to "animal" in head 1 of the real layer, computed by `attend`."""
+def weight_of_animal(project=right.project, split_heads=right.split_heads, attend=right.scaled_dot_product_attention):
+    """The weight from "it" to "animal" in head 1 of the real layer, with some of its steps replaced."""
     layer = load_layer()
     x = layer.x.astype(np.float64)
     q, k, v = (
-        right.split_heads(right.project(x, W, b), layer.num_heads)
+        split_heads(project(x, W, b), layer.num_heads)
         for W, b in ((layer.W_Q, layer.b_Q), (layer.W_K, layer.b_K), (layer.W_V, layer.b_V))
     )
     weights = attend(q, k, v, return_weights=True)[1]
     return weights[1, layer.tokens.index("it"), layer.tokens.index("animal")]
 
 
-def as_attention(mistake):
-    """The mistake as a whole attention, or None where it is no part of one head's weights."""
-    if mistake.of == "scaled_dot_product_attention" and mistake.name != "key_heads_tiled":
-        return mistake
+def replaced_step(mistake):
+    """The step of one head's weights that the mistake replaces, as an argument of `weight_of_animal`; {} where it is none."""
     if mistake.of == "softmax":
-        return lambda q, k, v, return_weights: (None, mistake(right.attention_scores(q, k)))
-    return None
+        return {"attend": lambda q, k, v, return_weights: (None, mistake(right.attention_scores(q, k)))}
+    if mistake.name == "key_heads_tiled":  # needs grouped heads, which the real layer does not have
+        return {}
+    steps = {"project": "project", "split_heads": "split_heads", "scaled_dot_product_attention": "attend"}
+    return {steps[mistake.of]: mistake} if mistake.of in steps else {}
 
 
 def page():
     """The page's text."""
-    correct = weight_of_animal(right.scaled_dot_product_attention)
+    correct = weight_of_animal()
     lines = [INTRO.format(right=correct)]
     for slug in sorted({m.section.split("#")[0] for m in MISTAKES.values()}):
         lines += [f"\n## {{doc}}`/chapters/{slug}`\n", "| mistake | what happened | *it* → *animal* |", "|---|---|---|"]
         for mistake in (m for m in MISTAKES.values() if m.section.startswith(slug)):
-            attend = as_attention(mistake)
-            wrong = correct if attend is None else weight_of_animal(attend)
+            wrong = weight_of_animal(**replaced_step(mistake))
             shown = "–" if abs(wrong - correct) < 0.005 else f"{wrong:.2f}".replace("-", "−")
             what = mistake.diagnosis.replace("|", "\\|")
             lines.append(f"| [`{mistake.name}`]({slug}.ipynb#what-goes-wrong) | {what} | {shown} |")
