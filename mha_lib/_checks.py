@@ -18,7 +18,7 @@ def number(name, value, wants="a finite number"):
     """Return `value` as a float; anything but a finite real number is an error that names the argument."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {wants}, got {value!r} ({type(value).__name__})")
-    if not math.isfinite(value):
+    if not abs(value) < math.inf:  # NaN fails too; math.isfinite would break a graph of torch.compile
         raise ValueError(f"{name} must be {wants}, got {value}")
     return float(value)
 

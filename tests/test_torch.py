@@ -138,6 +138,38 @@ def test_compile(qkv, options):
         close(a, b)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_compile_with_dynamic_shapes():
+    torch.compiler.reset()
+    layer = ours.MultiHeadAttention(8, 2)
+    compiled = torch.compile(layer, backend="aot_eager", dynamic=True, fullgraph=True)
+    for L in (3, 5, 8):
+        x = random(2, L, 8, dtype=torch.float32)
+        close(compiled(x, is_causal=True).detach(), layer(x, is_causal=True).detach())
+    attend = torch.compile(ours.scaled_dot_product_attention, backend="aot_eager", dynamic=True, fullgraph=True)
+    for L, D in ((3, 4), (5, 8)):
+        q = random(2, L, D)
+        close(attend(q, q, q, is_causal=True), ours.scaled_dot_product_attention(q, q, q, is_causal=True))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+def test_vmap(qkv):
+    q, k, v = (x.detach() for x in qkv)
+    for return_weights in (False, True):
+
+        def attend(q, k, v, weights=return_weights):
+            return ours.scaled_dot_product_attention(q, k, v, is_causal=True, return_weights=weights)
+
+        got, want = torch.func.vmap(attend)(q, k, v), attend(q, k, v)
+        close(got[0] if return_weights else got, want[0] if return_weights else want)
+
+
+def test_meta_tensors_have_shapes():
+    layer = ours.MultiHeadAttention(8, 2, device="meta")
+    output, weights = layer(torch.zeros(1, 3, 8, device="meta"), is_causal=True, return_weights=True)
+    assert output.shape == (1, 3, 8) and weights.shape == (1, 2, 3, 3)
+
+
 def test_the_layer_is_a_module():
     layer = ours.MultiHeadAttention(8, 2, num_kv_heads=1, dtype=torch.float64)
     assert {name for name, _ in layer.named_parameters()} == {f"{kind}_{n}" for kind in "Wb" for n in "QKVO"}

@@ -1,5 +1,7 @@
 """From what the caller gives to tensors that can be computed with."""
 
+import contextlib
+
 import torch
 
 
@@ -19,13 +21,18 @@ def same_kind(**tensors):
     if any(x.device != device for x in tensors.values()):
         found = ", ".join(f"{name} on {x.device}" for name, x in tensors.items())
         raise ValueError(f"all inputs must be on one device, got {found}")
-    if torch.is_autocast_enabled(device.type):
+    if autocasts(device):
         dtype = torch.get_autocast_dtype(device.type)
         tensors = {name: x if x.dtype == torch.float64 else x.to(dtype) for name, x in tensors.items()}
     if len({x.dtype for x in tensors.values()}) > 1:
         found = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
         raise TypeError(f"all inputs must have one dtype, got {found}")
     return tensors.values()
+
+
+def autocasts(device):
+    """Whether `torch.autocast` is on for this kind of device; some kinds, such as meta, do not know it."""
+    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
 def compute_dtype(dtype):
@@ -74,4 +81,14 @@ def may_look(x):
 
 def all_finite(*tensors):
     """Whether the tensors hold neither NaN nor inf; a sum that overflows counts as not finite, which is the safe side."""
-    return all(x.detach().sum(dtype=compute_dtype(x.dtype)).isfinite().item() for x in tensors)
+    try:
+        return all(x.detach().sum(dtype=compute_dtype(x.dtype)).isfinite().item() for x in tensors)
+    except RuntimeError:  # under torch.func.vmap and on fake tensors there are no values to look at
+        return True
+
+
+def without_autocast(device):
+    """A context in which the inputs, cast already, are computed with as they are."""
+    if autocasts(device):
+        return torch.autocast(device.type, enabled=False)
+    return contextlib.nullcontext()

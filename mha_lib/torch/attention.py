@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _checks
-from ._tensors import all_finite, compute_dtype, may_look, same_kind
+from ._tensors import all_finite, compute_dtype, may_look, same_kind, without_autocast
 from .heads import repeat_heads
 from .scores import constraints, masked_scores
 from .softmax import softmax
@@ -32,7 +32,7 @@ def scaled_dot_product_attention(
     Without weights and softcap this calls `torch.nn.functional.scaled_dot_product_attention` and so its fused kernels.
     A query with nothing to attend to gets zeros and gives no gradient. NaN in an attended input shows in the output. What
     stands behind a mask, NaN and inf included, never reaches output or gradients on the CPU; on CUDA and under
-    `torch.compile`, where looking would synchronise, values must be finite.
+    `torch.compile` and `torch.func.vmap`, where looking would synchronise or fail, values must be finite.
     float16 and bfloat16 accumulate in float32. Inputs are never written to.
     Errors: ValueError or TypeError that names the argument, what it got and what it wants.
     Source: Vaswani et al. 2017, section 3.2.1; grouped queries: Ainslie et al. 2023; the kernels: Dao et al. 2022.
@@ -45,17 +45,18 @@ def scaled_dot_product_attention(
     shape = _checks.query_key_value(query.shape, key.shape, value.shape)
     dropout_p = _checks.probability("dropout_p", dropout_p)
     plain = mask is None and bias is None
-    fused = not return_weights and softcap is None and math.prod(shape) > 0
+    fused = not return_weights and softcap is None and math.prod((*shape, query.shape[-1])) > 0
+    given_scale = scale  # left to the kernel where it is None: a traced size has no number yet
     # a triangle that the kernels know needs no mask of ours
     triangle = fused and plain and bool(is_causal) and _checks.causal_offset(is_causal, query_offset) == 0
     bias, allowed, scale, softcap = constraints(
         query, shape, mask, bias, is_causal and not triangle, query_offset, scale, softcap,
         query.dtype if fused else compute_dtype(query.dtype),
     )  # fmt: skip
-    with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
+    with without_autocast(query.device):
         # The kernels let NaN behind a mask through, and take a row of NaN scores for a masked one.
         if fused and not (may_look(query) and not all_finite(query, key, value)):
-            return _fused(query, key, value, bias, allowed, triangle, scale, dropout_p)
+            return _fused(query, key, value, bias, allowed, triangle, given_scale, dropout_p)
         if triangle:
             allowed = constraints(query, shape, None, None, True, 0, scale, None, query.dtype)[1]
         return _eager(query, key, value, shape, bias, allowed, scale, softcap, dropout_p, return_weights)
@@ -70,7 +71,9 @@ def _fused(query, key, value, bias, allowed, triangle, scale, dropout_p):
         attn_mask = allowed | empty
         if bias is not None:
             attn_mask = bias.masked_fill(~allowed, -torch.inf).masked_fill(empty, 0)
-    lead, grouped = query.shape[:-2], query.ndim > 2 and query.shape[-3] != key.shape[-3]
+    lead, grouped = query.shape[:-2], False
+    if query.ndim > 2 and query.shape[-3] != key.shape[-3]:  # a branch, since a traced comparison is no bool yet
+        grouped = True
     query, key, value = (_four_axes(x) for x in (query, key, value))
     output = F.scaled_dot_product_attention(
         query, key, value, attn_mask=_mask_like(attn_mask, lead, query, key), dropout_p=dropout_p, is_causal=triangle,

@@ -3,7 +3,7 @@
 import torch
 
 from .. import _checks
-from ._tensors import additive_bias, all_finite, boolean_mask, compute_dtype, may_look, same_kind
+from ._tensors import additive_bias, all_finite, boolean_mask, compute_dtype, may_look, same_kind, without_autocast
 from .heads import repeat_heads
 from .masks import causal_mask
 
@@ -58,7 +58,7 @@ def attention_scores(query, key, *, mask=None, bias=None, is_causal=False, query
     bias, allowed, scale, softcap = constraints(
         query, shape, mask, bias, is_causal, query_offset, scale, softcap, compute_dtype(query.dtype)
     )
-    with torch.autocast(query.device.type, enabled=False):
+    with without_autocast(query.device):
         return masked_scores(query, repeat_heads(key, shape), bias, allowed, scale, softcap)
 
 
