@@ -1,7 +1,5 @@
 """Scaled dot-product attention: softmax(Q K^T / sqrt(D)) V, on PyTorch's fused kernels where they can do it."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 
@@ -45,10 +43,10 @@ def scaled_dot_product_attention(
     shape = _checks.query_key_value(query.shape, key.shape, value.shape)
     dropout_p = _checks.probability("dropout_p", dropout_p)
     plain = mask is None and bias is None
-    fused = not return_weights and softcap is None and math.prod((*shape, query.shape[-1])) > 0
+    fused = not return_weights and softcap is None and all((*shape, query.shape[-1]))  # no axis is empty
     given_scale = scale  # left to the kernel where it is None: a traced size has no number yet
     # a triangle that the kernels know needs no mask of ours
-    triangle = fused and plain and bool(is_causal) and _checks.causal_offset(is_causal, query_offset) == 0
+    triangle = fused and plain and bool(is_causal) and not _checks.causal_offset(is_causal, query_offset)
     bias, allowed, scale, softcap = constraints(
         query, shape, mask, bias, is_causal and not triangle, query_offset, scale, softcap,
         query.dtype if fused else compute_dtype(query.dtype),
