@@ -4,7 +4,7 @@ Letters, everywhere: B batch, H heads, L query length, S key length, E embedding
 (..., H, L, D), heads before length. Weights multiply from the right. In a mask, True means: may attend.
 """
 
-from .attention import scaled_dot_product_attention
+from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
 from .cache import KVCache
 from .embedding import embedding, layer_norm
 from .heads import merge_heads, split_heads
@@ -28,6 +28,7 @@ __all__ = [
     "project",
     "rope",
     "scaled_dot_product_attention",
+    "scaled_dot_product_attention_backward",
     "sinusoidal_positions",
     "sliding_window_mask",
     "softmax",

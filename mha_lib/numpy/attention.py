@@ -5,7 +5,7 @@ import numpy as np
 from .. import _checks
 from ._arrays import compute_dtype, real_array, result_dtype
 from .heads import repeat_heads
-from .scores import masked_scores
+from .scores import attention_scores, masked_scores
 from .softmax import softmax
 
 
@@ -36,18 +36,78 @@ def scaled_dot_product_attention(
     >>> output, weights
     (array([[15.]]), array([[0.5, 0.5]]))
     """
+    query, key, value, weights, allowed, dtype = _attend(
+        query, key, value, mask, bias, is_causal, query_offset, scale, softcap
+    )
+    output = weigh(weights, repeat_heads(value, weights.shape), allowed)  # (..., H, L, D_v)
+    output = output.astype(dtype, copy=False)
+    return (output, weights.astype(dtype, copy=False)) if return_weights else output
+
+
+def scaled_dot_product_attention_backward(
+    grad_output, query, key, value, *, mask=None, bias=None, is_causal=False, query_offset=0, scale=None, softcap=None
+):
+    """The gradients of `scaled_dot_product_attention` with respect to query, key and value.
+
+    Shapes: grad_output (..., H, L, D_v), the gradient of a loss with respect to the output; the rest as there -> grad_query,
+    grad_key, grad_value, each of the shape of its input. Grouped key heads collect from all their query heads.
+    Nothing flows through what is masked. There is no gradient for `bias`. The weights are computed again, not stored.
+    Errors: as there; ValueError where grad_output does not have the shape of the output.
+    Source: the chain rule; the form with row sums is Dao et al. 2022, appendix B.2.
+
+    >>> grads = scaled_dot_product_attention_backward([[1.0]], [[1.0]], [[2.0], [2.0]], [[0.0], [4.0]])
+    >>> [grad.tolist() for grad in grads]
+    [[[0.0]], [[-1.0], [1.0]], [[0.5], [0.5]]]
+    """
+    query, key, value, weights, allowed, dtype = _attend(
+        query, key, value, mask, bias, is_causal, query_offset, scale, softcap
+    )
+    shape = (*weights.shape[:-1], value.shape[-1])
+    grad_output = real_array("grad_output", grad_output)
+    if grad_output.shape != shape:
+        raise ValueError(f"grad_output must have the shape of the output, {shape}, got {grad_output.shape}")
+    grad_output = grad_output.astype(weights.dtype, copy=False)
+    scale = _checks.default_scale(scale, query.shape[-1])
+    wide_key, wide_value = (repeat_heads(x, weights.shape) for x in (key, value))
+    allowed_back = None if allowed is None else np.broadcast_to(allowed, weights.shape).swapaxes(-1, -2)
+
+    grad_value = weigh(weights.swapaxes(-1, -2), grad_output, allowed_back)  # (..., H, S, D_v)
+    with np.errstate(invalid="ignore", over="ignore"):
+        grad_weights = grad_output @ wide_value.swapaxes(-1, -2)  # (..., H, L, S)
+        if allowed is not None:
+            np.copyto(grad_weights, 0, where=~allowed)
+        # the softmax: each row's gradient less its mean under the weights
+        grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdims=True))  # (..., H, L, S)
+        if softcap is not None:
+            capped = attention_scores(query, key, scale=scale, softcap=softcap)  # before bias and masks
+            grad_scores *= 1 - (capped / softcap) ** 2  # the slope of c tanh(x / c)
+        if allowed is not None:
+            np.copyto(grad_scores, 0, where=~allowed)
+    grad_query = scale * weigh(grad_scores, wide_key, allowed)  # (..., H, L, D)
+    grad_key = scale * weigh(grad_scores.swapaxes(-1, -2), query, allowed_back)  # (..., H, S, D)
+    grad_key, grad_value = _collect_heads(grad_key, key.shape), _collect_heads(grad_value, value.shape)
+    return tuple(grad.astype(dtype, copy=False) for grad in (grad_query, grad_key, grad_value))
+
+
+def _attend(query, key, value, mask, bias, is_causal, query_offset, scale, softcap):
+    """The inputs in the dtype to compute in, the weights, which pairs are allowed (None: all), and the result's dtype."""
     query, key, value = real_array("query", query), real_array("key", key), real_array("value", value)
-    shape = _checks.query_key_value(query.shape, key.shape, value.shape)
+    _checks.query_key_value(query.shape, key.shape, value.shape)
     dtype = result_dtype(query, key, value)
-    wide = compute_dtype(dtype)
-    query, key, value = (x.astype(wide, copy=False) for x in (query, key, value))
-    scores, allowed = masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap)  # (..., H, L, S)
+    query, key, value = (x.astype(compute_dtype(dtype), copy=False) for x in (query, key, value))
+    scores, allowed = masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap)
     weights = softmax(scores)  # (..., H, L, S)
     if allowed is not None:
         np.copyto(weights, 0, where=~allowed)  # a NaN among the attended scores stays with the attended keys
-    output = weigh(weights, repeat_heads(value, shape), allowed)  # (..., H, L, D_v)
-    output = output.astype(dtype, copy=False)
-    return (output, weights.astype(dtype, copy=False)) if return_weights else output
+    return query, key, value, weights, allowed, dtype
+
+
+def _collect_heads(grad, shape):
+    """Add up the gradients of the query heads that share a key head: (..., H, S, D) -> shape = (..., H_kv, S, D)."""
+    if grad.shape == shape:
+        return grad
+    group = grad.shape[-3] // shape[-3]
+    return grad.reshape(*shape[:-2], group, *shape[-2:]).sum(-3)  # (..., H_kv, H / H_kv, S, D) -> shape
 
 
 def weigh(weights, value, allowed=None):

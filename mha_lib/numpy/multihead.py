@@ -7,10 +7,10 @@ import numpy as np
 from .. import _checks
 from .._trace import Trace
 from ._arrays import real_array
-from .attention import scaled_dot_product_attention
+from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
 from .heads import merge_heads, split_heads
 from .positions import rope
-from .projection import project
+from .projection import project, project_backward
 from .scores import attention_scores
 
 
@@ -56,6 +56,7 @@ class MultiHeadAttention:
         self.b_Q, self.b_K, self.b_V, self.b_O = (
             np.zeros(n, dtype) if bias else None for n in (width, kv_width, kv_width, self.embed_dim)
         )
+        self._last_call = None
 
     def __call__(
         self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False, cache=None, return_weights=False
@@ -69,6 +70,8 @@ class MultiHeadAttention:
         A query with nothing to attend to gets b_O. Errors: as `scaled_dot_product_attention`; the cache is unchanged then.
         """
         options = {"mask": mask, "bias": bias, "is_causal": is_causal, "return_weights": return_weights}
+        self._last_call = None
+        given = {"query": query, "key": key, "value": value}
         query, key, value = self._inputs(query, key, value, cache)
         start = 0 if cache is None else len(cache)
         q, k, v = self._project(query, key, value, start)
@@ -81,8 +84,52 @@ class MultiHeadAttention:
                 cache.reset(start)
             raise
         heads, weights = result if return_weights else (result, None)
-        output = project(merge_heads(heads), self.W_O, self.b_O)  # (..., L, E)
+        concat = merge_heads(heads)  # (..., L, H*D)
+        if cache is None:
+            inputs = {"query": query, "key": key, "value": value}
+            separate = {name for name, x in given.items() if x is not None}
+            constraints = {"mask": mask, "bias": bias, "is_causal": is_causal}
+            self._last_call = inputs, separate, (q, k, v), constraints, concat
+        output = project(concat, self.W_O, self.b_O)  # (..., L, E)
         return (output, weights) if return_weights else output
+
+    def backward(self, grad_output):
+        """The gradients of the last call, without a cache: a dict of W_*, b_* and query, key, value.
+
+        Shapes: grad_output (..., L, E), the gradient of a loss with respect to the output -> each of the shape of what it
+        belongs to. key and value are there if they were given; else their gradients are part of what they were taken from.
+        The inputs and weights must still be those of the call.
+        Errors: RuntimeError without such a call before, ValueError for another shape than the output's.
+        Source: the chain rule, step by step backwards.
+
+        >>> mha = MultiHeadAttention(8, 2)
+        >>> output = mha(np.ones((3, 8), np.float32))
+        >>> grads = mha.backward(np.ones((3, 8), np.float32))
+        >>> grads["W_Q"].shape, grads["query"].shape, "key" in grads
+        ((8, 8), (3, 8), False)
+        """
+        if self._last_call is None:
+            raise RuntimeError("backward needs a call before it, without a cache and without an error")
+        inputs, separate, (q, k, v), constraints, concat = self._last_call
+        grad_output = real_array("grad_output", grad_output)
+        if grad_output.shape != (*concat.shape[:-1], self.embed_dim):
+            wants = (*concat.shape[:-1], self.embed_dim)
+            raise ValueError(f"grad_output must have the shape of the output, {wants}, got {grad_output.shape}")
+        grads = {}
+        grad_concat, grads["W_O"], grads["b_O"] = project_backward(grad_output, concat, self.W_O, self.b_O)
+        grad_heads = split_heads(grad_concat, self.num_heads)  # (..., H, L, D)
+        grad_q, grad_k, grad_v = scaled_dot_product_attention_backward(grad_heads, q, k, v, **constraints)
+        if self.rope is not None:  # a rotation's gradient is turned back
+            grad_q, grad_k = (self._rotate(grad, 0, back=True) for grad in (grad_q, grad_k))
+        source = "query"
+        for name, letter, grad in (("query", "Q", grad_q), ("key", "K", grad_k), ("value", "V", grad_v)):
+            W, b = f"W_{letter}", f"b_{letter}"
+            grad_input, grads[W], grads[b] = project_backward(
+                merge_heads(grad), inputs[name], getattr(self, W), getattr(self, b)
+            )
+            source = name if name in separate else source
+            grads[source] = grad_input + grads[source] if source in grads else grad_input
+        return {name: grad for name, grad in grads.items() if grad is not None}
 
     def trace(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False):
         """The same computation, with every intermediate kept: a `Trace`, which prints itself as a table of shapes.
@@ -121,6 +168,10 @@ class MultiHeadAttention:
         k = split_heads(project(key, self.W_K, self.b_K), self.num_kv_heads)  # (..., H_kv, S, D)
         v = split_heads(project(value, self.W_V, self.b_V), self.num_kv_heads)  # (..., H_kv, S, D)
         if self.rope is not None:
-            options = {"base": self.rope_base, "interleaved": self.rope == "interleaved"}
-            q, k = (rope(x, np.arange(start, start + x.shape[-2]), **options) for x in (q, k))
+            q, k = self._rotate(q, start), self._rotate(k, start)
         return q, k, v
+
+    def _rotate(self, x, start, back=False):
+        """Rotary positions from `start` on, or their inverse."""
+        positions = np.arange(start, start + x.shape[-2])
+        return rope(x, -positions if back else positions, base=self.rope_base, interleaved=self.rope == "interleaved")

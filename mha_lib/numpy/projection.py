@@ -31,3 +31,18 @@ def project(x, weight, bias=None):
     if given:
         out += given[0]
     return out.astype(dtype, copy=False)
+
+
+def project_backward(grad_output, x, weight, bias=None):
+    """The gradients of `project` with respect to x, weight and bias (None without one).
+
+    Shapes: grad_output (..., L, D), x (..., L, E), weight (E, D) -> (..., L, E), (E, D), (D,).
+    A row of x that gets no gradient adds nothing to the weight's, whatever it holds: 0 * NaN is NaN.
+    """
+    dtype = result_dtype(x, weight)
+    grad_output, x, weight = (a.astype(compute_dtype(dtype), copy=False) for a in (grad_output, x, weight))
+    rows, grads = x.reshape(-1, x.shape[-1]), grad_output.reshape(-1, grad_output.shape[-1])
+    if not np.isfinite(rows).all():
+        rows = np.where((grads == 0).all(-1, keepdims=True), 0, rows)
+    grad_bias = None if bias is None else grads.sum(0).astype(dtype)
+    return (grad_output @ weight.T).astype(dtype), (rows.T @ grads).astype(dtype), grad_bias
