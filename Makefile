@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks test figures clean
+.PHONY: help env book serve lab notebooks timings mutants test clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
@@ -33,6 +33,12 @@ lab: env ## open the notebooks in JupyterLab
 
 notebooks: env ## run every notebook again, in place; a second run changes no byte
 	$(BIN)/python tools/notebooks.py chapters
+
+timings: env ## measure speeds on this machine into chapters/timings.json; then `make notebooks`
+	$(BIN)/python tools/timings.py
+
+mutants: env ## edit the library wrongly and see that the tests turn red
+	$(BIN)/python tools/mutants.py
 
 test: env ## run every check
 	$(BIN)/ruff check .

@@ -14,10 +14,8 @@ def follow_url(app, config):
     config.myst_substitutions["on_colab"] = ON_COLAB.format(url=url) if url else ""
     if not url:
         options["launch_buttons"] = {}
-    elif "github.com" not in url:
-        options["launch_buttons"].pop(
-            "colab_url", None
-        )  # Colab opens GitHub's notebooks only, the theme warns otherwise
+    elif "github.com" not in url:  # Colab opens GitHub's notebooks only, and the theme warns about any other
+        options["launch_buttons"].pop("colab_url", None)
 
 
 def setup(app):
