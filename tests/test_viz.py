@@ -248,7 +248,7 @@ def test_the_label_of_a_map_says_sizes_and_the_largest_weights():
     weights[10, 2], weights[7, 1], weights[0, 15] = 0.68, 0.5, 0.4
     text = label(viz.attention_map(weights, TOKENS, highlight=("it", "animal")))
     assert text == (
-        "Attention map, 16 queries by 16 keys. Largest weights: it → animal 0.68, the (7) → the (1) 0.50, [CLS] → [SEP] 0.40. "
+        "Attention map, 16 queries by 16 keys. Largest: it → animal 0.68, the (7) → the (1) 0.50, [CLS] → [SEP] 0.40. "
         "Highlighted: it → animal 0.68."
     )
 
@@ -298,7 +298,7 @@ def test_masked_is_not_the_same_as_small():
 def test_a_masked_cell_with_a_weight_is_a_leak():
     figure = viz.attention_map(np.full((2, 2), 0.5), ["a", "b"], mask=np.tri(2, dtype=bool))
     assert hatched(figure) == 0 and figure.svg.count('class="mha-leak"') == 1
-    assert "Masked, but with a weight: 1 of 4 cells, a leak." in label(figure) and "leak" in words(figure)
+    assert "Masked, but not 0: 1 of 4 cells, a leak." in label(figure) and "leak" in words(figure)
 
 
 def test_nan_and_inf_are_visible():
@@ -575,3 +575,11 @@ def test_html_payload_survives_a_browser():
     figure = viz.attention_map([[1.0]], ['say "hi" & <go>'])
     raw = re.search(r'data-queries="([^"]*)"', figure.html)[1]
     assert json.loads(html.unescape(raw)) == ['say "hi" & <go>']
+
+
+def test_other_axes_are_named_in_picture_and_label():
+    figure = viz.attention_map([[0.5, 0.2, 0.1]], ["head 0"], ["a", "b", "c"], label="length", axes=("head", "token"))
+    assert label(figure).startswith("Map of the length, 1 rows (head) by 3 columns (token). Largest: head 0 → a 0.50")
+    assert {"head", "token"} <= set(words(figure)) and "query" not in words(figure)
+    with pytest.raises(ValueError, match="axes must hold one text for each axis, so 2, got 1"):
+        viz.attention_map([[1.0]], ["a"], axes=["head"])

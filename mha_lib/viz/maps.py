@@ -7,7 +7,7 @@ import numpy as np
 
 from .draw import BLUE, MARK, ORANGE, SMALLEST, UNDER_TEXT, cut, esc, frame, hatch, num, outline, svg, width, write, xy
 from .figure import Figure
-from .inputs import allowed, array, both_labels, cell, positive, unique
+from .inputs import allowed, array, both_labels, cell, labels, positive, unique
 
 WIDE = 420  # about the width that still reads well on a phone
 MOST = 64  # rows or columns
@@ -38,10 +38,10 @@ def layout(rows, columns, numbers):
     return Grid(left, 38 if flat else longest + 28, cw, ch, font, flat)
 
 
-def axes(grid, rows, columns, marked):
+def axis_labels(grid, rows, columns, marked, axes):
     """The tokens and the names of the axes."""
     middle = grid.left + len(columns) * grid.cw / 2
-    parts = [write(middle, 12, "key", 11, "middle"), write(grid.left - 8, grid.top - 8, "query", 11, "end")]
+    parts = [write(middle, 12, axes[1], 11, "middle"), write(grid.left - 8, grid.top - 8, axes[0], 11, "end")]
     for j, text in enumerate(columns):
         bold, x = marked is not None and marked[1] == j, grid.left + (j + 0.5) * grid.cw
         parts.append(upright(x, grid.top - 6, text, grid.font, bold) if not grid.flat
@@ -128,8 +128,9 @@ def legend(x, y, top, label, cap=1.0, negative=False, masked=False, leaks=False)
 
 
 def attention_map(
-    weights, queries, keys=None, *, mask=None, title=None, numbers=None, highlight=None, label="weight", vmax=None
-):
+    weights, queries, keys=None, *, mask=None, title=None, numbers=None, highlight=None, label="weight", vmax=None,
+    axes=("query", "key"),
+):  # fmt: skip
     """Draw attention weights (L, S): a row for each query, a column for each key, a stronger blue for a larger weight.
 
     weights: (L, S), at most 64 x 64. Scores may be drawn too, with label="score": negative cells are orange.
@@ -139,11 +140,12 @@ def attention_map(
     numbers: print the values in the cells; None does so up to 8 x 8.
     highlight: (query, key), tokens or indices: outlines that cell and states its value.
     vmax: the value with the full shade; None is 1 for weights, else the largest magnitude.
+    axes: what rows and columns are, if not queries and keys.
 
     ValueError, TypeError: wrong shape, number of tokens, mask, or a token that is not there or not unique.
 
     >>> attention_map([[1.0, 0.0], [0.2, 0.8]], ["a", "cat"], highlight=("cat", "a"))
-    Attention map, 2 queries by 2 keys. Largest weights: a → a 1.00, cat → cat 0.80, cat → a 0.20. Highlighted: cat → a 0.20.
+    Attention map, 2 queries by 2 keys. Largest: a → a 1.00, cat → cat 0.80, cat → a 0.20. Highlighted: cat → a 0.20.
     """
     values = array("weights", weights, "(L, S)", 2)
     L, S = values.shape
@@ -162,7 +164,9 @@ def attention_map(
     rows, columns = [cut(text) for text in queries], [cut(text) for text in keys]
     grid = layout(rows, columns, numbers)
     cap = UNDER_TEXT if numbers else 1.0
-    parts = axes(grid, rows, columns, marked) + cells(grid, values, np.abs(strength(values, top, hidden)) * cap)
+    parts = axis_labels(grid, rows, columns, marked, axes) + cells(
+        grid, values, np.abs(strength(values, top, hidden)) * cap
+    )
     if hidden.any():
         parts.append(hatch([grid.corner(i, j) for i, j in np.argwhere(hidden)], grid.cw, grid.ch))
     for i, j in np.argwhere(leaks):
@@ -183,11 +187,15 @@ def attention_map(
         parts.append(write(grid.left, bottom + 42, stated, 13, bold=True))
         end = max(end, grid.left + width(stated, 14))
 
-    text = f"{'Attention map' if label == 'weight' else f'Map of {label}s'}, {L} queries by {S} keys."
+    axes = tuple(labels("axes", axes, 2, "axis"))
+    size = (
+        f"{L} queries by {S} keys" if axes == ("query", "key") else f"{L} rows ({axes[0]}) by {S} columns ({axes[1]})"
+    )
+    text = f"{'Attention map' if label == 'weight' else f'Map of the {label}'}, {size}."
     best = largest(np.where(hidden, np.nan, values), q, k)
-    text += f" Largest {label}s: {', '.join(best)}." if best else ""
+    text += f" Largest: {', '.join(best)}." if best else ""
     text += f" Masked: {hidden.sum()} of {L * S} cells." if hidden.any() else ""
-    text += f" Masked, but with a {label}: {leaks.sum()} of {L * S} cells, a leak." if leaks.any() else ""
+    text += f" Masked, but not 0: {leaks.sum()} of {L * S} cells, a leak." if leaks.any() else ""
     text += f" Not finite: {(odd & ~hidden).sum()} of {L * S} cells." if (odd & ~hidden).any() else ""
     text += f" Highlighted: {stated}." if marked else ""
     drawing = svg(max(right + 2, end), bottom + (50 if marked else 30), text, parts, grid.font)
