@@ -152,6 +152,7 @@ def attention_map(
     if max(L, S) > MOST:
         raise ValueError(f"weights must be at most {MOST} x {MOST} to be readable, got {L} x {S}; pass a slice")
     queries, keys = both_labels(queries, keys, L, S)
+    axes = tuple(labels("axes", axes, 2, "axis"))
     may = allowed(mask, (L, S))
     marked = cell(highlight, queries, keys)
     top = limit(values, label, vmax)
@@ -187,7 +188,6 @@ def attention_map(
         parts.append(write(grid.left, bottom + 42, stated, 13, bold=True))
         end = max(end, grid.left + width(stated, 14))
 
-    axes = tuple(labels("axes", axes, 2, "axis"))
     size = (
         f"{L} queries by {S} keys" if axes == ("query", "key") else f"{L} rows ({axes[0]}) by {S} columns ({axes[1]})"
     )
