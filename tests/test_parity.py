@@ -14,7 +14,7 @@ import mha_lib.torch
 
 ONLY_NUMPY = {"rng", "dtype"}
 ONLY_TORCH = {"device", "dropout", "dropout_p", "dtype"}
-BACKWARD = {"scaled_dot_product_attention_backward"}  # in torch autograd does it
+BACKWARD = {"scaled_dot_product_attention_backward", "flash_attention_backward"}  # in torch autograd does it
 NAMES = [name for name in mha_lib.numpy.__all__ if name not in BACKWARD]
 
 

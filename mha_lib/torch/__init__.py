@@ -7,6 +7,7 @@ Letters, everywhere: B batch, H heads, L query length, S key length, E embedding
 from .attention import scaled_dot_product_attention
 from .cache import KVCache
 from .embedding import embedding, layer_norm
+from .flash import flash_attention
 from .heads import merge_heads, split_heads
 from .masks import causal_mask, padding_mask, sliding_window_mask
 from .multihead import MultiHeadAttention
@@ -22,6 +23,7 @@ __all__ = [
     "attention_scores",
     "causal_mask",
     "embedding",
+    "flash_attention",
     "layer_norm",
     "merge_heads",
     "padding_mask",

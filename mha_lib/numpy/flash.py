@@ -1,0 +1,345 @@
+"""Exact attention by tiles, in memory that grows with the length and not with its square.
+
+A tile of queries meets the keys tile by tile. The softmax goes along: it keeps, for each query, the sum of the exponentials so
+far and the weighted sum of the values so far, and divides at the end. That is exact, not an approximation.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _checks
+from . import _workers
+from ._arrays import additive_bias, boolean_mask, compute_dtype, real_array, result_dtype
+from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
+
+LOG2E = math.log2(math.e)
+TILE = 1 << 17  # scores computed at a time by one worker: half a megabyte in float32, which a core's cache holds
+FAR_BELOW = -1e30  # stands for the score of a masked key until its exponential is set to 0
+
+
+def flash_attention(
+    query, key, value, *, mask=None, bias=None, is_causal=False, query_offset=0, scale=None, softcap=None
+):
+    """`scaled_dot_product_attention` by tiles: the same arguments, the same result, memory linear in L and S.
+
+    Shapes: query (..., H, L, D), key (..., H_kv, S, D), value (..., H_kv, S, D_v) -> output (..., H, L, D_v).
+    The arguments, NaN, masked rows and dtypes are as there; "the same" means at most 1e-6 (float32) or 1e-12 (float64) off,
+    relative to the largest magnitude. Weights cannot be returned: they never exist all at once.
+    With threadpoolctl installed, the heads are shared out among the cores; no thread outlives the call.
+    Errors: as there.
+    Source: Dao et al. 2022; the online softmax is Milakov and Gimelshein 2018.
+
+    >>> x = np.eye(3)
+    >>> bool(np.allclose(flash_attention(x, x, x, is_causal=True), scaled_dot_product_attention(x, x, x, is_causal=True)))
+    True
+    """
+    problem = _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, softcap)
+    if not problem.tame:
+        return _by_query_rows(problem)
+    output = np.empty((*problem.q.shape[:-1], problem.v.shape[-1]), problem.q.dtype)
+    _forward(problem, output)
+    return output.reshape(problem.output_shape).astype(problem.dtype, copy=False)
+
+
+@dataclass
+class Problem:
+    """One call, checked: arrays with one axis of heads (N, L, D), in the dtype to compute in."""
+
+    q: Any  # (N, L, D)
+    k: Any  # (N_kv, S, D)
+    v: Any  # (N_kv, S, D_v)
+    mask: Any  # broadcast to (N, L, S), or None; the memory is that of the caller's array
+    bias: Any
+    is_causal: bool
+    query_offset: int
+    scale: float
+    softcap: float | None
+    given: Any  # query, key, value as they came
+    output_shape: tuple
+    dtype: Any
+    tame: bool  # all finite and no score can overflow; else whole rows are computed, with the care that NaN needs
+    bounded: bool  # no exponential can leave the range of float32, even without subtracting a maximum
+
+    @property
+    def group(self):
+        """Query heads per key head."""
+        return len(self.q) // len(self.k) if len(self.k) else 1
+
+    def keys_seen(self, first, last):
+        """How many keys, counted from 0, the queries first .. last - 1 may see at most."""
+        S = self.k.shape[1]
+        return max(0, min(S, self.query_offset + last)) if self.is_causal else S
+
+    def allowed(self, heads, rows, columns):
+        """Which pairs of a tile may attend: boolean (heads or 1, rows, columns), or None where all may."""
+        allowed = None
+        if self.is_causal and columns.stop > self.query_offset + rows.start + 1:
+            positions = self.query_offset + np.arange(rows.start, rows.stop)[:, None]
+            allowed = (np.arange(columns.start, columns.stop) <= positions)[None]  # (1, rows, columns)
+        if self.mask is not None:
+            mask = self.mask[heads, rows, columns]
+            allowed = mask if allowed is None else allowed & mask
+        if self.bias is not None and self.bias_masks:
+            unmasked = self.bias[heads, rows, columns] != -np.inf
+            allowed = unmasked if allowed is None else allowed & unmasked
+        return None if allowed is None or allowed.all() else allowed
+
+    bias_masks: bool = False
+
+    def scores(self, q, packed_keys, heads, rows, columns, out):
+        """The scores of a tile in units of log 2, so that 2 ** score is what exp(score) is; (heads, rows, columns)."""
+        np.matmul(q, packed_keys, out=out)
+        if self.softcap is not None:
+            out /= self.softcap
+            np.tanh(out, out=out)
+            out *= self.softcap * LOG2E
+        if self.bias is not None:
+            bias = self.bias[heads, rows, columns]
+            out += np.where(bias == -np.inf, 0, bias) * LOG2E if self.bias_masks else bias * LOG2E
+        return out
+
+    @property
+    def query_factor(self):
+        """What the queries are multiplied by: the scale, and log2(e) unless the softcap comes between."""
+        return self.q.dtype.type(self.scale * (LOG2E if self.softcap is None else 1.0))
+
+
+def _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, softcap):
+    """Check the arguments and find out which shortcuts are safe."""
+    given = query, key, value = real_array("query", query), real_array("key", key), real_array("value", value)
+    shape = _checks.query_key_value(query.shape, key.shape, value.shape)
+    dtype = result_dtype(query, key, value)
+    wide = compute_dtype(dtype)
+    mask, bias = boolean_mask(mask), additive_bias(bias, wide)
+    for name, array in (("mask", mask), ("bias", bias)):
+        if array is not None:
+            _checks.broadcasts(name, array.shape, shape)
+    query_offset = _checks.causal_offset(is_causal, query_offset)
+    scale, softcap = _checks.default_scale(scale, query.shape[-1]), _checks.positive_softcap(softcap)
+
+    q, k, v = (
+        x.astype(wide, copy=False).reshape(-1 if x.size else math.prod(x.shape[:-2]), *x.shape[-2:]) for x in given
+    )
+    limits = {}
+    limits["score"] = _longest_row(q) * _longest_row(k) * abs(scale)  # Cauchy-Schwarz: no |q . k| is larger
+    limits["bias"] = 0.0 if bias is None or not bias.size else float(np.abs(np.where(bias == -np.inf, 0, bias)).max())
+    limits["value"] = float(np.abs(v).max(initial=0))
+    capped = limits["score"] if softcap is None else min(softcap, limits["score"])
+    exponent = (capped + limits["bias"]) * LOG2E
+    return Problem(
+        q=q, k=k, v=v, mask=_heads_first(mask, shape), bias=_heads_first(bias, shape), is_causal=bool(is_causal),
+        query_offset=query_offset, scale=scale, softcap=softcap, given=given, output_shape=(*shape[:-1], v.shape[-1]),
+        dtype=dtype, bias_masks=bias is not None and bool((bias == -np.inf).any()),
+        # Below 1e29 every score stands well above FAR_BELOW. NaN fails every comparison, so it is not tame.
+        tame=limits["score"] < 1e29 and limits["bias"] < 1e29 and limits["value"] < 1e29 and 0 not in shape,
+        # Exponentials within 2 ** +-60, times values within 2 ** +-40, times up to 2 ** 27 keys: far from overflow at
+        # 2 ** 128 and from what is lost below 2 ** -126.
+        bounded=exponent < 60 and (limits["value"] == 0 or 2.0**-40 < limits["value"] < 2.0**40),
+    )  # fmt: skip
+
+
+def _longest_row(x):
+    """The largest length of a row; inf where it overflows, NaN where x holds NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.sqrt(float(np.einsum("nld,nld->nl", x, x).max(initial=0)))
+
+
+def _heads_first(x, shape):
+    """A mask or bias broadcast to (N, L, S); a view wherever NumPy can make one."""
+    if x is None:
+        return None
+    if math.prod(x.shape[:-2]) == 1:  # the same for all heads
+        return np.broadcast_to(x.reshape(x.shape[-2:] if x.ndim > 1 else (1, *x.shape) if x.ndim else (1, 1)),
+                               (math.prod(shape[:-2]), *shape[-2:]))  # fmt: skip
+    lead = np.broadcast_to(x, (*shape[:-2], *x.shape[-2:])).reshape(-1, *x.shape[-2:])
+    return np.broadcast_to(lead, (len(lead), *shape[-2:]))
+
+
+def _by_query_rows(problem):
+    """The readable attention on a tile of queries at a time: linear in L too, and careful with NaN, inf and empty axes."""
+    query, key, value = problem.given
+    output = np.empty(problem.output_shape, problem.dtype)
+    for rows, options in _query_tiles(problem):
+        output[..., rows, :] = scaled_dot_product_attention(query[..., rows, :], key, value, **options)
+    return output
+
+
+def _query_tiles(problem):
+    """Slices of queries, with the options that the readable functions need for them."""
+    L, lead = problem.output_shape[-2], problem.output_shape[:-2]
+    for first in range(0, L, 128):
+        rows = slice(first, min(L, first + 128))
+        options = {"scale": problem.scale, "softcap": problem.softcap, "is_causal": problem.is_causal}
+        options["query_offset"] = problem.query_offset + first if problem.is_causal else 0
+        for name in ("mask", "bias"):
+            array = getattr(problem, name)
+            if array is not None:
+                options[name] = array[:, rows].reshape(*lead, rows.stop - first, array.shape[-1])
+        yield rows, options
+
+
+def _forward(problem, output, log_sums=None):
+    """Fill output (N, L, D_v) and, for the backward pass, the log2 of the sums of exponentials (N, L)."""
+    N, L, _ = problem.q.shape
+    S = problem.k.shape[1]
+    rows, columns = min(128 if problem.is_causal else 256, L), min(512, S)
+    heads = max(
+        1, min(-(-N // _workers.available_cores()), TILE // (rows * columns))
+    )  # short sequences: several heads a time
+    heads = heads if problem.group == 1 else 1
+    starts = range(0, N, heads)
+
+    def work(share, shares):
+        room = np.empty(heads * rows * columns, problem.q.dtype)
+        for a in starts[share::shares]:
+            _attend(problem, slice(a, min(a + heads, N)), rows, columns, room, output, log_sums)
+
+    _workers.run(work, len(starts), parallel=L * S >= 256 * 256)
+
+
+def _attend(problem, heads, rows, columns, room, output, log_sums):
+    """All queries of a few heads."""
+    key_heads = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)
+    q, k, v = problem.q[heads] * problem.query_factor, problem.k[key_heads], problem.v[key_heads]
+    n, L, S = len(q), q.shape[1], k.shape[1]
+    packed = [
+        np.ascontiguousarray(k[:, j : j + columns].swapaxes(1, 2)) for j in range(0, S, columns)
+    ]  # (n, D, columns) each
+    ones = np.ones(columns, q.dtype)
+    for first in range(0, L, rows):
+        some = slice(first, min(first + rows, L))
+        acc = output[heads, some]  # (n, rows, D_v): the weighted sum of the values so far
+        acc[...] = 0
+        total = np.zeros(acc.shape[:-1], q.dtype)  # (n, rows): the sum of the exponentials so far
+        largest = None if problem.bounded else np.full((*total.shape, 1), FAR_BELOW, q.dtype)
+        for j in range(0, problem.keys_seen(some.start, some.stop), columns):
+            keys = slice(j, min(j + columns, problem.keys_seen(some.start, some.stop)))
+            allowed = problem.allowed(heads, some, keys)
+            if allowed is not None and not allowed.any():
+                continue
+            p = room[: n * total.shape[1] * (keys.stop - j)].reshape(n, total.shape[1], keys.stop - j)
+            problem.scores(q[:, some], packed[j // columns][:, :, : keys.stop - j], heads, some, keys, p)
+            if largest is not None:
+                largest = _shift(p, allowed, largest, acc, total)
+            np.exp2(p, out=p)
+            if allowed is not None:
+                np.copyto(p, 0, where=~allowed)
+            total += p @ ones[: keys.stop - j]  # a product is faster than a sum along rows
+            acc += p @ v[:, keys]
+        if log_sums is not None:
+            with np.errstate(divide="ignore"):
+                log_sums[heads, some] = np.log2(total) + (0 if largest is None else largest[..., 0])
+        acc /= np.where(total == 0, 1, total)[..., None]  # a query that saw nothing keeps its zeros
+
+
+def _shift(p, allowed, largest, acc, total):
+    """The online softmax: subtract the largest score so far, and rescale what was summed up under a smaller one."""
+    if allowed is not None:
+        np.copyto(p, FAR_BELOW, where=~allowed)
+    new = np.maximum(largest, p.max(-1, keepdims=True))
+    p -= new
+    np.maximum(p, -126, out=p)  # 2 ** -126 is as good as 0 beside 1, and exp2 is slow where its result is tinier
+    shrink = np.exp2(np.maximum(largest - new, -126))
+    total *= shrink[..., 0]
+    acc *= shrink
+    return new
+
+
+def flash_attention_backward(
+    grad_output, query, key, value, *, mask=None, bias=None, is_causal=False, query_offset=0, scale=None, softcap=None
+):
+    """`scaled_dot_product_attention_backward` by tiles: the same arguments, the same result, memory linear in L and S.
+
+    Shapes: grad_output (..., H, L, D_v); the rest as there -> grad_query, grad_key, grad_value. It runs the forward pass again,
+    keeps one number per query, the log of its sum of exponentials, and computes the weights of each tile from it.
+    Errors: as there.
+    Source: Dao et al. 2022, section 3.1 and appendix B.
+
+    >>> x = np.eye(3)
+    >>> a, b = flash_attention_backward(x, x, x, x), scaled_dot_product_attention_backward(x, x, x, x)
+    >>> all(np.allclose(s, t) for s, t in zip(a, b))
+    True
+    """
+    problem = _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, softcap)
+    grad_output = real_array("grad_output", grad_output)
+    if grad_output.shape != problem.output_shape:
+        raise ValueError(
+            f"grad_output must have the shape of the output, {problem.output_shape}, got {grad_output.shape}"
+        )
+    if not problem.tame or not np.isfinite(grad_output).all():
+        return _backward_by_query_rows(problem, grad_output)
+    q, k, v = problem.q, problem.k, problem.v
+    grad = grad_output.astype(q.dtype, copy=False).reshape(len(q), *grad_output.shape[-2:])
+    output, log_sums = np.empty(grad.shape, q.dtype), np.empty(q.shape[:-1], q.dtype)
+    _forward(problem, output, log_sums)
+    log_sums[log_sums == -np.inf] = 0  # a query that saw nothing; all its pairs are masked
+    row_sums = np.einsum("nld,nld->nl", grad, output)  # (N, L): the mean gradient of a row under its weights
+    grads = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+
+    def work(share, shares):
+        for head in range(share, len(k), shares):
+            _head_backward(problem, head, grad, log_sums, row_sums, *grads)
+
+    _workers.run(work, len(k), parallel=q.shape[1] * k.shape[1] >= 256 * 256)
+    return tuple(
+        g.reshape(x.shape).astype(problem.dtype, copy=False) for g, x in zip(grads, problem.given, strict=True)
+    )
+
+
+def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, grad_v):
+    """The gradients of one key head and of the query heads that read it, tile by tile."""
+    k, v = problem.k[key_head], problem.v[key_head]
+    L, S, size, dtype = problem.q.shape[1], len(k), 256, problem.q.dtype
+    scale, room = dtype.type(problem.scale), (np.empty(size * size, dtype), np.empty(size * size, dtype))
+    for head in range(key_head * problem.group, (key_head + 1) * problem.group):
+        q = problem.q[head] * problem.query_factor
+        for j in range(0, S, size):
+            keys = slice(j, min(j + size, S))
+            packed_keys, packed_values = np.ascontiguousarray(k[keys].T), np.ascontiguousarray(v[keys].T)
+            for i in range(0, L, size):
+                some = slice(i, min(i + size, L))
+                if problem.keys_seen(some.start, some.stop) <= j:
+                    continue
+                heads, shape = slice(head, head + 1), (some.stop - i, keys.stop - j)
+                allowed = problem.allowed(heads, some, keys)
+                if allowed is not None and not allowed.any():
+                    continue
+                p, grad_p = (x[: shape[0] * shape[1]].reshape(shape) for x in room)
+                problem.scores(q[some], packed_keys, heads, some, keys, p[None] if problem.bias is not None else p)
+                slope = None
+                if problem.softcap is not None:  # of c tanh(x / c), from the capped score; a bias is not part of it
+                    slope = 1 - np.tanh(q[some] @ packed_keys / problem.softcap) ** 2
+                p -= log_sums[head, some, None]
+                if allowed is not None:
+                    np.copyto(p, 0, where=~allowed[0])
+                np.exp2(p, out=p)
+                if allowed is not None:
+                    np.copyto(p, 0, where=~allowed[0])
+                grad_v[key_head, keys] += p.T @ grad[head, some]
+                np.matmul(grad[head, some], packed_values, out=grad_p)
+                grad_p -= row_sums[head, some, None]
+                grad_p *= p
+                if slope is not None:
+                    grad_p *= slope
+                grad_p *= scale
+                grad_q[head, some] += grad_p @ k[keys]
+                grad_k[key_head, keys] += grad_p.T @ problem.q[head, some]
+
+
+def _backward_by_query_rows(problem, grad_output):
+    """The readable gradients, a tile of queries at a time."""
+    query, key, value = problem.given
+    wide = problem.q.dtype
+    grads = np.zeros(query.shape, wide), np.zeros(key.shape, wide), np.zeros(value.shape, wide)
+    query, key, value = (x.astype(wide, copy=False) for x in problem.given)
+    for rows, options in _query_tiles(problem):
+        parts = scaled_dot_product_attention_backward(
+            grad_output[..., rows, :], query[..., rows, :], key, value, **options
+        )
+        grads[0][..., rows, :] = parts[0]
+        grads[1][...] += parts[1]
+        grads[2][...] += parts[2]
+    return tuple(grad.astype(problem.dtype, copy=False) for grad in grads)
