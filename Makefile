@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks timings mutants test clean
+.PHONY: help env book serve lab notebooks timings bench mutants test clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
@@ -36,6 +36,9 @@ notebooks: env ## run every notebook again, in place; a second run changes no by
 
 timings: env ## measure speeds on this machine into chapters/timings.json; then `make notebooks`
 	$(BIN)/python tools/timings.py
+
+bench: env ## how fast attention is on this machine, against PyTorch; writes _build/bench
+	$(BIN)/python tools/bench.py
 
 mutants: env ## edit the library wrongly and see that the tests turn red
 	$(BIN)/python tools/mutants.py

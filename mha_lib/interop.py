@@ -20,6 +20,9 @@ def _layer(backend, embed_dim, num_heads, weights, **options):
         if backend == "torch" and array is not None:
             torch = importlib.import_module("torch")
             array = torch.nn.Parameter(torch.tensor(array))
+        elif backend == "torch":
+            layer.register_parameter(name, None)
+            continue
         setattr(layer, name, array)
     return layer
 
@@ -134,6 +137,15 @@ def _take(state_dict, key, shape):
     return array
 
 
+def _start(state_dict, block, name, layer):
+    """What the keys of the layer's block start with; the state dict may put a prefix before it."""
+    ending = block.format(_checks.integer("layer", layer, 0)) + name
+    found = [key for key in state_dict if key == ending or key.endswith("." + ending)]
+    if len(found) != 1:
+        raise ValueError(f"the state dict must have one key that ends in {ending!r}, got {len(found)}")
+    return found[0].removesuffix(name)
+
+
 def from_bert(state_dict, layer, *, num_heads, backend="numpy"):
     """Our layer with the self-attention weights of one layer of a BERT-style state dict.
 
@@ -143,18 +155,84 @@ def from_bert(state_dict, layer, *, num_heads, backend="numpy"):
     Errors: ValueError that names the key, the shape found and the shape wanted.
     Source: Devlin et al. 2019; the names are those of Hugging Face's BertModel.
     """
-    layer, num_heads = _checks.integer("layer", layer, 0), _checks.integer("num_heads", num_heads, 1)
-    ending = f"encoder.layer.{layer}.attention.self.query.weight"
-    found = [key for key in state_dict if key == ending or key.endswith("." + ending)]
-    if len(found) != 1:
-        raise ValueError(f"the state dict must have one key that ends in {ending!r}, got {len(found)}")
-    start = found[0].removesuffix("self.query.weight")
-    E = _array(state_dict[found[0]]).shape[-1]
+    num_heads = _checks.integer("num_heads", num_heads, 1)
+    start = _start(state_dict, "encoder.layer.{}.attention.", "self.query.weight", layer)
+    E = _array(state_dict[f"{start}self.query.weight"]).shape[-1]
     weights = {}
     for name, key in zip("QKVO", ("self.query", "self.key", "self.value", "output.dense"), strict=True):
         weights[f"W_{name}"] = _take(state_dict, f"{start}{key}.weight", (E, E)).T.copy()
         weights[f"b_{name}"] = _take(state_dict, f"{start}{key}.bias", (E,))
     return _layer(backend, E, num_heads, weights)
+
+
+def from_gpt2(state_dict, layer, *, num_heads, backend="numpy"):
+    """Our layer with the self-attention weights of one layer of a GPT-2 state dict. Call it with `is_causal=True`.
+
+    Keys: `h.{layer}.attn.{c_attn,c_proj}.{weight,bias}`, with or without a prefix such as "transformer.". c_attn holds queries, keys
+    and values side by side, and these matrices (Conv1D) stand as ours do, (in, out). num_heads is not stored there.
+    Errors: ValueError that names the key, the shape found and the shape wanted.
+    Source: Radford et al. 2019; the names are those of Hugging Face's GPT2Model.
+
+    >>> E, ones = 4, np.ones
+    >>> state = {"h.0.attn.c_attn.weight": ones((E, 3 * E)), "h.0.attn.c_attn.bias": ones(3 * E),
+    ...          "h.0.attn.c_proj.weight": ones((E, E)), "h.0.attn.c_proj.bias": ones(E)}
+    >>> from_gpt2(state, 0, num_heads=2).W_K.shape
+    (4, 4)
+    """
+    num_heads = _checks.integer("num_heads", num_heads, 1)
+    start = _start(state_dict, "h.{}.attn.", "c_attn.weight", layer)
+    E = _array(state_dict[f"{start}c_attn.weight"]).shape[0]
+    columns = np.split(_take(state_dict, f"{start}c_attn.weight", (E, 3 * E)), 3, axis=1)
+    biases = np.split(_take(state_dict, f"{start}c_attn.bias", (3 * E,)), 3)
+    weights = {f"W_{name}": W.copy() for name, W in zip("QKV", columns, strict=True)}
+    weights |= {f"b_{name}": b.copy() for name, b in zip("QKV", biases, strict=True)}
+    weights["W_O"] = _take(state_dict, f"{start}c_proj.weight", (E, E))
+    weights["b_O"] = _take(state_dict, f"{start}c_proj.bias", (E,))
+    return _layer(backend, E, num_heads, weights)
+
+
+def from_llama(state_dict, layer, *, num_heads, rope_base=10000.0, backend="numpy"):
+    """Our layer with the self-attention weights of one layer of a Llama-style state dict. Call it with `is_causal=True`.
+
+    Keys: `layers.{layer}.self_attn.{q,k,v,o}_proj.weight`, with or without a prefix such as "model."; biases are taken where they
+    are there. The layer has rotary positions in halves, and as many key heads as the shapes tell. num_heads and rope_base are not
+    stored there; a configuration with scaled rotary frequencies is another model.
+    Errors: ValueError that names the key, the shape found and the shape wanted, or the key that our layer cannot express (norms
+    of queries and keys).
+    Source: Touvron et al. 2023; the names are those of Hugging Face's LlamaModel.
+
+    >>> state = {f"layers.0.self_attn.{n}_proj.weight": np.ones((4 if n in "kv" else 8, 8)) for n in "qkvo"}
+    >>> layer = from_llama(state, 0, num_heads=4)
+    >>> layer.num_kv_heads, layer.head_dim, layer.rope, layer.b_Q
+    (2, 2, 'halves', None)
+    """
+    num_heads = _checks.integer("num_heads", num_heads, 1)
+    start = _start(state_dict, "layers.{}.self_attn.", "q_proj.weight", layer)
+    width, E = _array(state_dict[f"{start}q_proj.weight"]).shape
+    if width % num_heads:
+        raise ValueError(f"{start}q_proj.weight must have a multiple of num_heads = {num_heads} rows, got {(width, E)}")
+    head_dim = width // num_heads
+    if f"{start}k_proj.weight" not in state_dict:
+        raise ValueError(f"the state dict has no key {start + 'k_proj.weight'!r}")
+    kv_width = _array(state_dict[f"{start}k_proj.weight"]).shape[0]
+    if kv_width % head_dim:
+        raise ValueError(f"{start}k_proj.weight must have a multiple of head_dim = {head_dim} rows, got {kv_width}")
+    shapes = {"q": (width, E), "k": (kv_width, E), "v": (kv_width, E), "o": (E, width)}
+    known = {f"{start}{name}_proj.{kind}" for name in shapes for kind in ("weight", "bias")}
+    strange = sorted(
+        key for key in state_dict if key.startswith(start) and key not in known and not key.endswith("inv_freq")
+    )
+    if strange:
+        raise ValueError(f"mha_lib's layer has nothing for the key {strange[0]!r}")
+    weights = {}
+    for name, shape in shapes.items():
+        weights[f"W_{name.upper()}"] = _take(state_dict, f"{start}{name}_proj.weight", shape).T.copy()
+        key = f"{start}{name}_proj.bias"
+        weights[f"b_{name.upper()}"] = _take(state_dict, key, shape[:1]) if key in state_dict else None
+    return _layer(
+        backend, E, num_heads, weights, num_kv_heads=kv_width // head_dim, head_dim=head_dim, rope="halves", rope_base=rope_base,
+        bias=any(weights[f"b_{name}"] is not None for name in "QKVO"),
+    )  # fmt: skip
 
 
 def masks_from_torch(attn_mask=None, key_padding_mask=None, *, num_heads=None):

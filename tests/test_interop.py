@@ -193,6 +193,73 @@ def test_bad_state_dicts():
         interop.from_bert(bert(), 3, num_heads=3)
 
 
+def causal_reference(x, weights, num_heads, num_kv_heads, rope_base=None):
+    """A decoder's attention from its parts, by the loops of reference.py; rotary positions in halves as complex numbers."""
+    import reference
+
+    def rotate(a):
+        half = a.shape[-1] // 2
+        angles = np.arange(len(x))[:, None] * rope_base ** (-np.arange(half) / half)
+        z = (a[..., :half] + 1j * a[..., half:]) * np.exp(1j * angles)
+        return np.concatenate([z.real, z.imag], -1)
+
+    q, k, v = (
+        (x @ weights[f"W_{n}"] + weights.get(f"b_{n}", 0)).reshape(len(x), -1, weights["W_Q"].shape[1] // num_heads)
+        for n in "QKV"
+    )
+    q, k, v = (a.swapaxes(0, 1) for a in (q, k, v))
+    if rope_base:
+        q, k = rotate(q), rotate(k)
+    assert len(k) == num_kv_heads
+    heads = reference.attention(q, k, v, is_causal=True)[0].swapaxes(0, 1).reshape(len(x), -1)
+    return heads @ weights["W_O"] + weights.get("b_O", 0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("prefix", ["", "transformer."])
+def test_from_gpt2(backend, prefix, rng):
+    at, E = f"{prefix}h.1.attn.", 8
+    state = {f"{at}c_attn.weight": rng.standard_normal((E, 3 * E)), f"{at}c_attn.bias": rng.standard_normal(3 * E),
+             f"{at}c_proj.weight": rng.standard_normal((E, E)), f"{at}c_proj.bias": rng.standard_normal(E)}  # fmt: skip
+    x = rng.standard_normal((5, E))
+    parts = np.split(state[f"{at}c_attn.weight"], 3, 1), np.split(state[f"{at}c_attn.bias"], 3)
+    weights = {f"W_{n}": W for n, W in zip("QKV", parts[0], strict=True)} | {
+        f"b_{n}": b for n, b in zip("QKV", parts[1], strict=True)
+    }
+    want = causal_reference(x, weights | {"W_O": state[f"{at}c_proj.weight"], "b_O": state[f"{at}c_proj.bias"]}, 2, 2)
+    layer = interop.from_gpt2(state, 1, num_heads=2, backend=backend)
+    close(array(layer(torch.from_numpy(x) if backend == "torch" else x, is_causal=True)), want)
+    state[f"{at}c_attn.bias"] = np.zeros(8)
+    with pytest.raises(ValueError, match=r"c_attn.bias must have the shape \(24,\), got \(8,\)"):
+        interop.from_gpt2(state, 1, num_heads=2)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("biased", ["", "qkv"])
+@pytest.mark.parametrize("prefix", ["", "model."])
+def test_from_llama(backend, biased, prefix, rng):
+    at, E, D = f"{prefix}layers.2.self_attn.", 8, 6
+    rows = {"q": 4 * D, "k": 2 * D, "v": 2 * D}
+    state = {f"{at}{n}_proj.weight": rng.standard_normal((r, E)) for n, r in rows.items()}
+    state |= {f"{at}o_proj.weight": rng.standard_normal((E, 4 * D))}
+    state |= {f"{at}{n}_proj.bias": rng.standard_normal(rows[n]) for n in biased}
+    weights = {f"W_{n.upper()}": state[f"{at}{n}_proj.weight"].T for n in "qkvo"}
+    weights |= {f"b_{n.upper()}": state[f"{at}{n}_proj.bias"] for n in biased}
+    x = rng.standard_normal((5, E))
+    layer = interop.from_llama(state, 2, num_heads=4, rope_base=500.0, backend=backend)
+    got = array(layer(torch.from_numpy(x) if backend == "torch" else x, is_causal=True))
+    close(got, causal_reference(x, weights, 4, 2, rope_base=500.0))
+    if backend == "torch":
+        assert "b_O" not in layer.state_dict()
+    for change, words in (({f"{at}q_norm.weight": np.ones(D)}, "nothing for the key '.*q_norm.weight'"),
+                          ({f"{at}v_proj.weight": np.ones((3, E))}, r"v_proj.weight must have the shape \(12, 8\), got \(3, 8\)"),
+                          ({f"{at}k_proj.weight": np.ones((7, E))}, "k_proj.weight must have a multiple of head_dim = 6 rows, got 7")):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            interop.from_llama(state | change, 2, num_heads=4)
+    with pytest.raises(ValueError, match="q_proj.weight must have a multiple of num_heads = 5 rows"):
+        interop.from_llama(state, 2, num_heads=5)
+
+
 def test_trace_module():
     theirs, (attn_mask, key_padding_mask) = module(), MASKS["both"]
     q, k, v = inputs(theirs)

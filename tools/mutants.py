@@ -26,7 +26,9 @@ class Mutant(NamedTuple):
 
 
 N, T = "mha_lib/numpy/", "mha_lib/torch/"
-ATTENTION, MASKS, HEADS, LAYER = (f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead"))
+ATTENTION, MASKS, HEADS, LAYER, GRADIENTS, FLASH = (
+    f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead", "gradients", "flash")
+)
 MUTANTS = [
     Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
     Mutant("divide by d_k, seen by a notebook", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim",
@@ -75,6 +77,22 @@ MUTANTS = [
            "a * cos + b * sin, b * cos - a * sin", "tests/test_positions.py"),
     Mutant("sample variance in LayerNorm", N + "embedding.py", "(centred**2).mean(-1, keepdims=True)",
            "(centred**2).sum(-1, keepdims=True) / (x.shape[-1] - 1)", "tests/test_embedding.py"),
+    Mutant("softmax backward without the row's mean", N + "attention.py",
+           "weights * (grad_weights - (weights * grad_weights).sum(-1, keepdims=True))", "weights * grad_weights", GRADIENTS),
+    Mutant("slope of the softcap forgotten", N + "attention.py", "grad_scores *= 1 - (capped / softcap) ** 2", "pass", GRADIENTS),
+    Mutant("scale forgotten in the key's gradient", N + "attention.py", "grad_key = scale * weigh", "grad_key = weigh", GRADIENTS),
+    Mutant("gradients of grouped heads dealt out in turn", N + "attention.py", "grad.reshape(*shape[:-2], group, *shape[-2:]).sum(-3)",
+           "grad.reshape(*shape[:-3], group, *shape[-3:]).sum(-4)", GRADIENTS),
+    Mutant("gradient of a rotation not turned back", N + "multihead.py", "-positions if back else positions", "positions", GRADIENTS),
+    Mutant("value's gradient lost in self-attention", N + "multihead.py",
+           "grad_input + grads[source] if source in grads else grad_input", "grads[source] if source in grads else grad_input",
+           GRADIENTS),
+    Mutant("flash: sums not rescaled", N + "flash.py", "total *= shrink[..., 0]", "pass", FLASH),
+    Mutant("flash: outputs not rescaled", N + "flash.py", "acc *= shrink", "pass", FLASH),
+    Mutant("flash: the last key of a causal tile skipped", N + "flash.py", "min(S, self.query_offset + last)",
+           "min(S, self.query_offset + last - 1)", FLASH),
+    Mutant("flash: no maximum however large the scores", N + "flash.py", "exponent < 60", "exponent < 6000", FLASH),
+    Mutant("flash: backward without the row sums", N + "flash.py", "grad_p -= row_sums[head, some, None]", "pass", FLASH),
     Mutant("torch: mask inverted on the fused path", T + "attention.py", "attn_mask = allowed | empty",
            "attn_mask = ~allowed | empty", ATTENTION),
     Mutant("torch: empty rows see everything", T + "attention.py",
