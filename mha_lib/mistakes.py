@@ -295,7 +295,7 @@ def split_without_transpose(x, num_heads):
 @_mistake(
     "split_heads",
     "08_heads",
-    "The features are dealt out in turn: head h must get the slice h*D .. (h+1)*D, not every H-th feature.",
+    "The features are dealt out in turn: head m must get the slice m*D .. (m+1)*D, not every H-th feature.",
 )
 def split_in_turn(x, num_heads):
     x = np.asarray(x)
@@ -328,7 +328,7 @@ def _layer(mha, query, key, value, mask, *, W_O=None, b_O=None):
 _MHA = "MultiHeadAttention"
 
 
-@_mistake(_MHA, "09_output", "W_O is missing: the output is the concatenated heads, unmixed.")
+@_mistake(_MHA, "09_output", "W_O is missing: the output is the concatenated heads.")
 def output_projection_missing(mha, query, key=None, value=None, *, mask=None):
     return mha.trace(query, key, value, mask=mask).concat
 

@@ -36,13 +36,13 @@ def weight_of_animal(project=right.project, split_heads=right.split_heads, atten
         for W, b in ((layer.W_Q, layer.b_Q), (layer.W_K, layer.b_K), (layer.W_V, layer.b_V))
     )
     weights = attend(q, k, v, return_weights=True)[1]
-    return weights[1, layer.tokens.index("it"), layer.tokens.index("animal")]
+    return weights[1][layer.tokens.index("it")][layer.tokens.index("animal")]
 
 
 def replaced_step(mistake):
     """The step of one head's weights that the mistake replaces, as an argument of `weight_of_animal`; {} where it is none."""
     if mistake.of == "softmax":
-        return {"attend": lambda q, k, v, return_weights: (None, mistake(right.attention_scores(q, k)))}
+        return {"attend": lambda q, k, v, return_weights: (None, [mistake(x) for x in right.attention_scores(q, k)])}
     if mistake.name == "key_heads_tiled":  # needs grouped heads, which the real layer does not have
         return {}
     steps = {"project": "project", "split_heads": "split_heads", "scaled_dot_product_attention": "attend"}

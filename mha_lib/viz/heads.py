@@ -99,7 +99,7 @@ def head_maps(
         said = [f"{t}: {q[marked[0]]} → {k[marked[1]]} {num(v[marked])}" for t, v in zip(titles, values, strict=True)]
     else:
         said = [f"{t}: {''.join(largest(v, q, k, 1)) or 'nothing finite'}" for t, v in zip(titles, values, strict=True)]
-    noun = "attention maps" if label == "weight" else f"maps of the {label}"
+    noun = "attention maps" if label == "weight" else f"{label} maps"
     first = f"{H} {noun}, {L} queries by {S} keys."
     first += f" Masked: {hidden.sum()} of {values.size} cells." if hidden.any() else ""
     first += f" Not finite: {odd.sum()} of {values.size} cells." if odd.any() else ""
