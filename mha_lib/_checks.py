@@ -9,18 +9,37 @@ def integer(name, value, minimum=None):
     wants = "an integer" if minimum is None else f"an integer >= {minimum}"
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be {wants}, got {value!r} ({type(value).__name__})")
-    if minimum is not None and value < minimum:
+    if (minimum is not None and value < minimum) or not -(2**62) < value < 2**62:
         raise ValueError(f"{name} must be {wants}, got {value}")
     return int(value)
+
+
+def flag(name, value):
+    """Return `value` as a bool; anything else, an array above all, is an error that names the argument."""
+    if type(value).__name__ not in ("bool", "bool_"):  # Python's and NumPy's
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+    return bool(value)
 
 
 def number(name, value, wants="a finite number"):
     """Return `value` as a float; anything but a finite real number is an error that names the argument."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {wants}, got {value!r} ({type(value).__name__})")
+    try:
+        value = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be {wants}, got an integer beyond all floats") from None
     if not abs(value) < math.inf:  # NaN fails too; math.isfinite would break a graph of torch.compile
         raise ValueError(f"{name} must be {wants}, got {value}")
-    return float(value)
+    return value
+
+
+def positive(name, value, wants="a positive number"):
+    """Return `value` as a float above 0."""
+    value = number(name, value, wants)
+    if value <= 0:
+        raise ValueError(f"{name} must be {wants}, got {value}")
+    return value
 
 
 def axis(name, value, ndim):
@@ -39,19 +58,17 @@ def default_scale(scale, head_dim):
 
 
 def positive_softcap(softcap):
-    """Return `softcap` as a float, or None."""
+    """Return `softcap` as a float within what float32 can divide by, or None; above 1e30 a cap changes nothing."""
     if softcap is None:
         return None
-    softcap = number("softcap", softcap, "a positive number or None")
-    if softcap <= 0:
-        raise ValueError(f"softcap must be a positive number or None, got {softcap}")
-    return softcap
+    softcap = positive("softcap", softcap, "a positive number or None")
+    return None if softcap > 1e30 else max(softcap, 1e-30)
 
 
 def causal_offset(is_causal, query_offset):
     """Return `query_offset` as an int; without `is_causal` it would do nothing, so it must be 0 there."""
     query_offset = integer("query_offset", query_offset)
-    if query_offset and not is_causal:
+    if not flag("is_causal", is_causal) and query_offset:
         raise ValueError(f"query_offset moves the causal mask, got {query_offset} without is_causal=True")
     return query_offset
 
@@ -111,6 +128,14 @@ def layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim):
     kdim = embed_dim if kdim is None else integer("kdim", kdim, 1)
     vdim = embed_dim if vdim is None else integer("vdim", vdim, 1)
     return embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim
+
+
+def cache_of_kind(cache, kind):
+    """`cache=` of a layer: None or a KVCache of the same path."""
+    if cache is not None and not isinstance(cache, kind):
+        raise TypeError(
+            f"cache must be a {kind.__module__.rpartition('.')[0]}.KVCache or None, got {type(cache).__name__}"
+        )
 
 
 def rope_convention(rope, head_dim):

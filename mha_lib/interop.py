@@ -94,6 +94,8 @@ def to_torch(layer):
     True
     """
     torch = importlib.import_module("torch")
+    if type(layer).__module__ not in ("mha_lib.numpy.multihead", "mha_lib.torch.multihead"):
+        raise TypeError(f"layer must be a MultiHeadAttention of mha_lib, got {type(layer).__name__}")
     E, H, D = layer.embed_dim, layer.num_heads, layer.head_dim
     if layer.num_kv_heads != H:
         raise ValueError(
@@ -104,7 +106,8 @@ def to_torch(layer):
     if layer.rope is not None:
         raise ValueError(f"nn.MultiheadAttention has no rotary positions, got rope={layer.rope!r}")
     ours = {name: getattr(layer, name) for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O")}
-    ours = {name: None if x is None else torch.from_numpy(_array(x)) for name, x in ours.items()}
+    ours = {name: None if x is None else torch.as_tensor(getattr(x, "data", x) if hasattr(x, "detach") else _array(x))
+            for name, x in ours.items()}  # fmt: skip
     dtype = ours["W_O"].dtype
     has_bias = any(ours[f"b_{name}"] is not None for name in "QKVO")
     module = torch.nn.MultiheadAttention(
@@ -250,12 +253,18 @@ def masks_from_torch(attn_mask=None, key_padding_mask=None, *, num_heads=None):
            [ True,  True]])
     """
     mask = bias = None
+    for name, given in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+        dtype = str(getattr(given, "dtype", type(given).__name__))
+        if given is not None and "float" not in dtype and dtype not in ("bool", "torch.bool"):
+            raise TypeError(f"{name} must be a boolean or floating-point array or tensor, got {dtype}")
     if attn_mask is not None:
         if attn_mask.ndim == 3:
             num_heads = _checks.integer("num_heads (which a 3-D attn_mask needs)", num_heads, 1)
             if attn_mask.shape[0] % num_heads:
                 raise ValueError(f"attn_mask must have B*H rows, got {attn_mask.shape[0]} for num_heads={num_heads}")
-            attn_mask = attn_mask.reshape(attn_mask.shape[0] // num_heads, num_heads, *attn_mask.shape[1:])
+            B = attn_mask.shape[0] // num_heads
+            lead = (num_heads,) if B == 1 else (B, num_heads)  # one sample: it may come without a batch axis
+            attn_mask = attn_mask.reshape(*lead, *attn_mask.shape[1:])
         elif attn_mask.ndim != 2:
             raise ValueError(f"attn_mask must have the shape (L, S) or (B*H, L, S), got {tuple(attn_mask.shape)}")
     if key_padding_mask is not None:
@@ -284,5 +293,6 @@ def trace_module(module, query, key=None, value=None, *, attn_mask=None, key_pad
     >>> trace_module(torch.nn.MultiheadAttention(8, 2), torch.zeros(3, 8)).scores.shape
     torch.Size([2, 3, 3])
     """
+    layer = from_torch(module, backend="torch")
     mask, bias = masks_from_torch(attn_mask, key_padding_mask, num_heads=module.num_heads)
-    return from_torch(module, backend="torch").trace(query, key, value, mask=mask, bias=bias, is_causal=is_causal)
+    return layer.trace(query, key, value, mask=mask, bias=bias, is_causal=is_causal)

@@ -134,6 +134,40 @@ def test_what_stands_behind_a_mask_does_not_leak(path, rng, bad, where, options)
         close(got[..., ~reached, :], want[..., ~reached, :])
 
 
+@pytest.mark.parametrize(
+    "constraint", [{"mask": np.array([True, False])}, {"bias": np.array([0, -inf])}, {"is_causal": True}], ids=str
+)
+@pytest.mark.parametrize("size, huge", [(5.0, 3e38), (1e10, 1e30)])
+def test_a_huge_finite_key_behind_a_mask_does_not_leak(path, constraint, size, huge):
+    """Its score overflows to inf, and inf - inf is NaN where a mask is added."""
+    q, k = np.array([[size, 0]], np.float32), np.array([[1, 0], [huge, 0]], np.float32)
+    v = np.array([[1.0, 5, 7], [2, 5, 7]], np.float32)
+    for return_weights in (False, True):
+        output = path.scaled_dot_product_attention(q, k, v, return_weights=return_weights, **constraint)
+        close(output[0] if return_weights else output, v[:1])
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.0, -0.5, 1e-46])
+def test_causal_with_a_scale_that_turns_the_order_round(path, rng, scale):
+    check(path, *qkv(rng, H=2, L=4, dtype=np.float32), is_causal=True, scale=scale)
+
+
+@pytest.mark.parametrize("bad", [inf, -inf])
+def test_an_attended_inf_keeps_its_sign_beside_a_mask(path, rng, bad):
+    q, k, v = qkv(rng)
+    v[1, 2] = bad
+    for options in ({}, {"mask": np.array([True, True, True, False])}):
+        output = path.scaled_dot_product_attention(q, k, v, **options)
+        assert (output[:, 2] == bad).all() and np.isfinite(output[:, :2]).all()
+
+
+@pytest.mark.parametrize("softcap", [1e-300, 1e-50, 1e39, 1e300])
+def test_extreme_softcaps(path, rng, softcap):
+    q, k, v = qkv(rng, dtype=np.float32)
+    want = path.scaled_dot_product_attention(q, k, v) if softcap > 1 else np.broadcast_to(v.mean(0), (3, 4))
+    close(path.scaled_dot_product_attention(q, k, v, softcap=softcap), want)
+
+
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_nan_everywhere_shows(path, rng, where):
     inputs = qkv(rng, H=2)
@@ -305,6 +339,18 @@ BAD = [
     ((3, 4), (4, 4), (4, 4), {"scale": nan}, ValueError, "scale must be a finite number, got nan"),
     ((3, 4), (4, 4), (4, 4), {"softcap": 0}, ValueError, "softcap must be a positive number or None, got 0"),
     ((3, 4), (4, 4), (4, 4), {"softcap": -1.0}, ValueError, "softcap must be a positive number"),
+    ((3, 4), (4, 4), (4, 4), {"scale": 10**400}, ValueError, "scale must be a finite number"),
+    (
+        (3, 4),
+        (4, 4),
+        (4, 4),
+        {"scale": "big", "is_causal": True},
+        TypeError,
+        "scale must be a finite number, got 'big'",
+    ),
+    ((3, 4), (4, 4), (4, 4), {"is_causal": np.ones((3, 4), bool)}, TypeError, "is_causal must be True or False, got"),
+    ((3, 4), (4, 4), (4, 4), {"is_causal": "False"}, TypeError, "is_causal must be True or False, got str"),
+    ((3, 4), (4, 4), (4, 4), {"is_causal": True, "query_offset": 2**70}, ValueError, "query_offset must be an integer"),
 ]
 
 
@@ -321,6 +367,21 @@ def test_bad_dtypes(path):
     for name, inputs in (("query", (complex_, good, good)), ("value", (good, good, boolean))):
         with pytest.raises(TypeError, match=f"{name} must"):
             path.scaled_dot_product_attention(*inputs)
+
+
+def test_numpy_refuses_what_it_would_drop_or_cannot_read():
+    from mha_lib.numpy import padding_mask
+    from mha_lib.numpy import scaled_dot_product_attention as attend
+
+    x = np.zeros((2, 2))
+    with pytest.raises(TypeError, match="query must be a plain array, got a masked one"):
+        attend(np.ma.masked_array(x), x, x)
+    with pytest.raises(TypeError, match="mask must be a plain array, got a masked one"):
+        attend(x, x, x, mask=np.ma.masked_array(x == 0))
+    for name, call in (("mask", lambda r: attend(x, x, x, mask=r)), ("bias", lambda r: attend(x, x, x, bias=r)),
+                       ("lengths", lambda r: padding_mask(r, 3))):  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} must be a rectangular array"):
+            call([[1], [1, 2]])
 
 
 def test_torch_wants_tensors_of_one_dtype():

@@ -49,10 +49,13 @@ def test_bad_shapes(path, key, value, words):
     assert len(cache) == 0
 
 
-def test_a_dtype_that_would_lose_digits(path):
-    cache, ones = path.module.KVCache(1, 1, 3, 2), path.give(np.ones((1, 1, 1, 2)))
-    with pytest.raises(TypeError, match=r"key is .*float64, but the cache stores .*float32; make it with dtype="):
-        cache.append(ones, ones)
+@pytest.mark.parametrize("name", ["key", "value"])
+def test_a_dtype_that_would_lose_digits(path, name):
+    cache, ones = path.module.KVCache(1, 1, 3, 2), path.give(np.ones((1, 1, 1, 2), np.float32))
+    given = {"key": ones, "value": ones} | {name: path.give(np.ones((1, 1, 1, 2)))}
+    with pytest.raises(TypeError, match=rf"{name} is .*float64, but the cache stores .*float32; make it with dtype="):
+        cache.append(**given)
+    assert len(cache) == 0
 
 
 @pytest.mark.parametrize("sizes", [(-1, 1, 1, 1), (1, 0, 1, 1), (1, 1, -1, 1), (1, 1, 1, 0)])

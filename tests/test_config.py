@@ -60,6 +60,12 @@ def test_theme_options_exist(sphinx):
     assert not unknown
 
 
+def test_the_pages_show_what_was_checked():
+    """Stored outputs, every reference resolved: the two settings on which all other checks rest."""
+    assert CONFIG["execute"]["execute_notebooks"] == "off"
+    assert CONFIG["sphinx"]["config"]["nitpicky"] is True
+
+
 def toc_files():
     return [chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]]
 
@@ -67,8 +73,8 @@ def toc_files():
 def test_table_of_contents_is_complete():
     pages = Counter(
         p.relative_to(ROOT).with_suffix("").as_posix()
-        for p in (ROOT / "chapters").iterdir()
-        if p.suffix in (".ipynb", ".md")
+        for p in (ROOT / "chapters").rglob("*")
+        if p.suffix in (".ipynb", ".md") and ".ipynb_checkpoints" not in p.parts
     )
     listed = Counter(f for f in toc_files() if f.startswith("chapters/"))
     assert listed == pages, f"only in _toc.yml: {sorted(listed - pages)}; only in chapters: {sorted(pages - listed)}"

@@ -139,7 +139,37 @@ def test_masks_from_torch(backend, masks):
     close(array(weights), want_weights.numpy())
 
 
+@pytest.mark.parametrize("masks", [(torch.arange(30).reshape(2, 3, 5) % 4 == 1, None), (torch.linspace(-1, 1, 30).reshape(2, 3, 5), None),
+                                   (torch.arange(15).reshape(3, 5) % 4 == 1, torch.tensor([False] * 4 + [True]))])  # fmt: skip
+def test_unbatched_masks(masks):
+    theirs = module()
+    q, k, v = (x[0] for x in inputs(theirs))
+    want, _ = run(theirs, q, k, v, attn_mask=masks[0], key_padding_mask=masks[1])
+    close(
+        interop.trace_module(theirs, q, k, v, attn_mask=masks[0], key_padding_mask=masks[1]).output.detach(), want, 2e-6
+    )
+
+
+def test_bfloat16_comes_back_as_bfloat16():
+    theirs = module(dtype=torch.bfloat16)
+    back = interop.to_torch(interop.from_torch(theirs, "torch"))
+    assert back.out_proj.weight.dtype == torch.bfloat16 and torch.equal(back.in_proj_weight, theirs.in_proj_weight)
+
+
+def test_other_objects():
+    with pytest.raises(TypeError, match="layer must be a MultiHeadAttention of mha_lib, got Linear"):
+        interop.to_torch(torch.nn.Linear(2, 2))
+    with pytest.raises(TypeError, match="module must be a torch.nn.MultiheadAttention, got Linear"):
+        interop.trace_module(torch.nn.Linear(2, 2), torch.zeros(1, 2))
+
+
 def test_bad_masks():
+    with pytest.raises(TypeError, match="attn_mask must be a boolean or floating-point array or tensor, got int64"):
+        interop.masks_from_torch(np.zeros((3, 3), int))
+    with pytest.raises(
+        TypeError, match="key_padding_mask must be a boolean or floating-point array or tensor, got list"
+    ):
+        interop.masks_from_torch(None, [[False]])
     with pytest.raises(TypeError, match="num_heads .which a 3-D attn_mask needs. must be an integer"):
         interop.masks_from_torch(np.zeros((4, 3, 3), bool))
     with pytest.raises(ValueError, match=r"attn_mask must have B\*H rows, got 3 for num_heads=2"):

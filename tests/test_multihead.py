@@ -97,7 +97,25 @@ def test_a_failed_call_leaves_the_cache_as_it_was(path, rng):
         path.call(layer, x, cache=cache)
     with pytest.raises(ValueError, match="mask must broadcast"):
         path.call(layer, x[:, :1], cache=cache, mask=np.ones((5, 5), bool))
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        path.call(layer, x[:, :1], cache=cache, mask=np.ones((1, 3)))
+    with pytest.raises(TypeError, match="is_causal must be True or False"):
+        path.call(layer, x[:, :1], cache=cache, is_causal=np.ones((1, 3), bool))
+    del layer.W_O
+    layer.W_O = path.give(np.ones((5, 8), np.float32))
+    with pytest.raises(ValueError, match="must share E"):
+        path.call(layer, x[:, :1], cache=cache)
     assert len(cache) == 2
+    with pytest.raises(TypeError, match=r"cache must be a mha_lib.*KVCache or None, got bool"):
+        path.call(layer, x[:, :1], cache=True)
+
+
+def test_a_layer_says_nothing_about_garbage_in_padding(path, rng):
+    layer, x, y = path.layer(8, 2), *rng.standard_normal((2, 1, 4, 8)).astype(np.float32)
+    want = path.call(layer, x, y, mask=np.arange(4) < 3)
+    for bad in (np.inf, -np.inf, np.nan, 3e38):
+        y[:, 3] = bad
+        close(path.call(layer, x, y, mask=np.arange(4) < 3), want)
 
 
 def test_rope_in_the_layer_depends_on_distance_alone(path, rng):
@@ -175,6 +193,7 @@ def test_numpy_weights_come_from_rng_and_have_its_dtype():
         ((8, 2), {"kdim": -1}, ValueError, "kdim must be an integer >= 1"),
         ((8, 2), {"rope": "spiral"}, ValueError, 'rope must be None, "interleaved" or "halves", got .spiral.'),
         ((6, 2), {"rope": "halves"}, ValueError, "head_dim must be even, got 3"),
+        ((8, 2), {"rope_base": 0.0}, ValueError, "rope_base must be a positive number, got 0.0"),
     ],
 )
 def test_bad_sizes(path, sizes, options, error, words):

@@ -13,6 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ["chapters", "exercises/learn"]
 NOTEBOOKS = [p for f in FOLDERS for p in sorted((ROOT / f).rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
+TAGS = {"native-only", "raises-exception", "hide-input"}
 LOCAL_PATH = re.compile(
     r"(?<![\w.])/(home|root|tmp|Users|work|usr|opt|var|mnt|private)/\w|[A-Za-z]:\\|file:/|site-packages|ipykernel_\d"
 )
@@ -113,6 +114,15 @@ def test_errors_are_stored_exactly_where_tagged(notebook, path):
     tagged = {i for i, c in code_cells(notebook) if "raises-exception" in tags(c)}
     wrong = [(i, "stored error without the tag raises-exception") for i in sorted(raised - tagged)]
     nothing(wrong + [(i, "tagged raises-exception, but no error is stored") for i in sorted(tagged - raised)], path)
+
+
+def test_no_cell_escapes_the_comparison(notebook, path):
+    """nbval, Jupyter Book and nbclient skip or ignore cells by tags and comments: only these tags are allowed."""
+    wrong = [(i, f"tag {tag!r}") for i, c in enumerate(notebook.cells) for tag in tags(c) if tag not in TAGS]
+    wrong += [
+        (i, "an NBVAL marker") for i, c in code_cells(notebook) if re.search(r"#\s*(NBVAL|PYTEST)_", "".join(c.source))
+    ]
+    nothing(wrong, path)
 
 
 def test_no_stored_stderr(notebook, path):

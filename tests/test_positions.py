@@ -31,6 +31,13 @@ def test_rope(path, rng, interleaved, shape, dtype):
     close(got, rope_by_loops(x, positions, 500.0, interleaved))
 
 
+def test_rope_of_float16_turns_in_float32(path, rng):
+    x, positions = rng.standard_normal((3, 64)).astype(np.float16), np.array([1, 100, 2000])
+    got = path.rope(x, positions)
+    assert got.dtype == np.float16
+    close(got, rope_by_loops(x, positions, 10000.0, True), 5e-4)  # half a unit in the last place
+
+
 def test_the_two_conventions_differ_by_a_permutation_of_features(path, rng):
     x, positions = rng.standard_normal((3, 8)), np.array([2, 5, 7])
     order = np.concatenate([np.arange(0, 8, 2), np.arange(1, 8, 2)])
@@ -72,6 +79,12 @@ def test_alibi(path, H, slopes):
             ValueError,
             r"positions must have the shape \(L,\) = \(3,\), got \(2,\)",
         ),
+        (
+            lambda m: m.rope(np.zeros((3, 4)), np.arange(3), base=-1.0),
+            ValueError,
+            "base must be a positive number, got -1.0",
+        ),
+        (lambda m: m.sliding_window_mask(3, None, 2), TypeError, "S must be an integer >= 0, got None"),
         (lambda m: m.sinusoidal_positions(2, 0), ValueError, "E must be an integer >= 1, got 0"),
         (lambda m: m.alibi_bias(0, 2, 2), ValueError, "H must be an integer >= 1, got 0"),
         (lambda m: m.alibi_bias(2, 2, 2.5), TypeError, "S must be an integer >= 0"),

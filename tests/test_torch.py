@@ -114,6 +114,40 @@ def test_half_precision_accumulates_in_float32(dtype):
         close(output.float(), want, {torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_does_not_round_a_float32_bias(dtype):
+    q, k, v = (random(2, 4, 8, seed=i).to(dtype) for i in range(3))
+    bias = torch.tensor([1000.3, 1001.9, 1000.0, 1003.1])
+    want = ours.scaled_dot_product_attention(q.double(), k.double(), v.double(), bias=bias)
+    for output in (ours.scaled_dot_product_attention(q, k, v, bias=bias),
+                   ours.scaled_dot_product_attention(q, k, v, bias=bias, return_weights=True)[0]):  # fmt: skip
+        close(output.float(), want, {torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype])
+    assert ours.scaled_dot_product_attention(q, k, v, bias=bias.to(dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_garbage_in_padding_reaches_no_weight(bad):
+    layer, x, y = (
+        ours.MultiHeadAttention(8, 2),
+        random(1, 4, 8, dtype=torch.float32),
+        random(1, 3, 8, dtype=torch.float32, seed=1),
+    )
+    mask, grads = torch.tensor([True, True, False]), []
+    for filling in (0.0, bad):
+        y[:, 2] = filling
+        layer.zero_grad()
+        layer(x, y, mask=mask).sin().sum().backward()
+        grads.append({name: p.grad.clone() for name, p in layer.named_parameters()})
+    largest = max(float(grad.abs().max()) for grad in grads[0].values())
+    for name, grad in grads[1].items():  # b_K's is 0 but for rounding
+        np.testing.assert_allclose(grad, grads[0][name], rtol=0, atol=1e-6 * largest, err_msg=name)
+
+
+def test_trace_is_without_dropout_in_training_too():
+    layer, x = ours.MultiHeadAttention(8, 2, dropout=0.9).train(), random(1, 3, 8, dtype=torch.float32)
+    close(layer.trace(x).output.detach(), layer.eval()(x).detach())
+
+
 @pytest.mark.parametrize("return_weights", [False, True])
 def test_autocast(return_weights):
     layer, x = ours.MultiHeadAttention(16, 4), random(2, 5, 16, dtype=torch.float32)
@@ -178,6 +212,16 @@ def test_the_layer_is_a_module():
     x = random(2, 3, 8)
     assert torch.equal(copy(x), layer(x)) and "num_heads=2" in repr(layer)
     assert set(ours.MultiHeadAttention(8, 2, bias=False).state_dict()) == {f"W_{n}" for n in "QKVO"}
+
+
+def test_small_integers_may_count_long_sequences():
+    assert ours.padding_mask(torch.tensor([5, 100], dtype=torch.uint8), 512).sum() == 105
+    with pytest.raises(TypeError, match="lengths must be a tensor or a list of integers, got None"):
+        ours.padding_mask(None, 3)
+    with pytest.raises(TypeError, match="positions must be"):
+        ours.rope(torch.zeros(2, 4), None)
+    with pytest.raises(TypeError, match=r"dtype must be a floating-point dtype, got torch.int32"):
+        ours.MultiHeadAttention(8, 2, dtype=torch.int32)
 
 
 def test_the_cache_stores_detached():

@@ -5,13 +5,20 @@ import numpy as np
 
 def real_array(name, x):
     """`x` as an array of real numbers; nothing is copied that already is one."""
-    try:
-        x = np.asarray(x)
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+    x = rectangular(name, x)
     if x.dtype.kind not in "fiu":
         raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}")
     return x
+
+
+def rectangular(name, x):
+    """`x` as an array. A masked array is refused: its mask would be lost in silence."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a plain array, got a masked one; fill it, and pass its mask as mask=")
+    try:
+        return np.asarray(x)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} must be a rectangular array: {error}") from None
 
 
 def result_dtype(*arrays):
@@ -29,7 +36,7 @@ def boolean_mask(mask):
     """`mask` as a boolean array (True = may attend), or None."""
     if mask is None:
         return None
-    mask = np.asarray(mask)
+    mask = rectangular("mask", mask)
     if mask.dtype != bool:
         raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}; pass additive values as bias=")
     return mask
@@ -39,7 +46,7 @@ def additive_bias(bias, dtype):
     """`bias` as an array of `dtype`, or None. Finite values stay finite: only -inf itself counts as masked."""
     if bias is None:
         return None
-    if np.asarray(bias).dtype == bool:
+    if rectangular("bias", bias).dtype == bool:
         raise TypeError("bias must hold numbers that are added to the scores, got bool; pass a boolean mask as mask=")
     bias = real_array("bias", bias)
     limits = np.finfo(dtype)

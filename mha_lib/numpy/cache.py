@@ -23,6 +23,8 @@ class KVCache:
         room = (_checks.integer("batch_size", batch_size, 0), _checks.integer("num_kv_heads", num_kv_heads, 1),
                 _checks.integer("max_length", max_length, 0))  # fmt: skip
         head_dim = _checks.integer("head_dim", head_dim, 1)
+        if np.dtype(dtype).kind != "f":
+            raise TypeError(f"dtype must be a floating-point dtype, got {np.dtype(dtype)}")
         value_dim = head_dim if value_dim is None else _checks.integer("value_dim", value_dim, 1)
         self._key, self._value = np.zeros((*room, head_dim), dtype), np.zeros((*room, value_dim), dtype)
         self._length = 0

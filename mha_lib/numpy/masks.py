@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import _checks
+from ._arrays import rectangular
 
 
 def causal_mask(L, S=None, offset=0):
@@ -36,7 +37,7 @@ def sliding_window_mask(L, S, window, offset=0):
            [1, 1, 0],
            [0, 1, 1]])
     """
-    window = _checks.integer("window", window, 1)
+    window, S = _checks.integer("window", window, 1), _checks.integer("S", S, 0)
     mask = causal_mask(L, S, offset)
     positions = offset + np.arange(L)[:, None]  # (L, 1)
     return mask & (np.arange(S) > positions - window)  # (L, S)
@@ -54,7 +55,7 @@ def padding_mask(lengths, S):
            [1, 1, 1]])
     """
     S = _checks.integer("S", S, 0)
-    lengths = np.asarray(lengths)
+    lengths = rectangular("lengths", lengths)
     if lengths.size == 0:
         lengths = lengths.astype(np.intp)
     if lengths.dtype.kind not in "iu":

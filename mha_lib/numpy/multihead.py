@@ -8,6 +8,7 @@ from .. import _checks
 from .._trace import Trace
 from ._arrays import real_array
 from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
+from .cache import KVCache
 from .heads import merge_heads, split_heads
 from .positions import rope
 from .projection import project, project_backward
@@ -39,7 +40,7 @@ class MultiHeadAttention:
         sizes = _checks.layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim)
         self.embed_dim, self.num_heads, self.num_kv_heads, self.head_dim, self.kdim, self.vdim = sizes
         self.rope = _checks.rope_convention(rope, self.head_dim)
-        self.rope_base = _checks.number("rope_base", rope_base)
+        self.rope_base = _checks.positive("rope_base", rope_base)
         if np.dtype(dtype).kind != "f":
             raise TypeError(f"dtype must be a floating-point dtype, got {np.dtype(dtype)}")
         rng = np.random.default_rng(0 if rng is None else rng)
@@ -69,6 +70,7 @@ class MultiHeadAttention:
         and the rotary positions start at `len(cache)`. It needs self-attention on (B, L, E).
         A query with nothing to attend to gets b_O. Errors: as `scaled_dot_product_attention`; the cache is unchanged then.
         """
+        is_causal = _checks.flag("is_causal", is_causal)
         options = {"mask": mask, "bias": bias, "is_causal": is_causal, "return_weights": return_weights}
         self._last_call = None
         given = {"query": query, "key": key, "value": value}
@@ -79,18 +81,18 @@ class MultiHeadAttention:
             if cache is not None:
                 k, v = cache.append(k, v)
             result = scaled_dot_product_attention(q, k, v, query_offset=start if is_causal else 0, **options)
-        except (TypeError, ValueError):
+            heads, weights = result if return_weights else (result, None)
+            concat = merge_heads(heads)  # (..., L, H*D)
+            output = project(concat, self.W_O, self.b_O)  # (..., L, E)
+        except Exception:
             if cache is not None:
                 cache.reset(start)
             raise
-        heads, weights = result if return_weights else (result, None)
-        concat = merge_heads(heads)  # (..., L, H*D)
         if cache is None:
             inputs = {"query": query, "key": key, "value": value}
             separate = {name for name, x in given.items() if x is not None}
             constraints = {"mask": mask, "bias": bias, "is_causal": is_causal}
             self._last_call = inputs, separate, (q, k, v), constraints, concat
-        output = project(concat, self.W_O, self.b_O)  # (..., L, E)
         return (output, weights) if return_weights else output
 
     def backward(self, grad_output):
@@ -154,6 +156,7 @@ class MultiHeadAttention:
 
     def _inputs(self, query, key, value, cache):
         """Fill in what was left out and check the shapes."""
+        _checks.cache_of_kind(cache, KVCache)
         if cache is not None and (key is not None or value is not None):
             raise ValueError("cache needs self-attention: give no key and no value with it")
         query = real_array("query", query)

@@ -24,7 +24,7 @@ def rope(x, positions, *, base=10000.0, interleaved=True):
            [0.54, 0.84]])
     """
     x, positions = real_array("x", x), real_array("positions", positions)
-    base = _checks.number("base", base)
+    base = _checks.positive("base", base)
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must have the axes (..., L, D) with an even D, got shape {x.shape}")
     if positions.shape != x.shape[-2:-1]:

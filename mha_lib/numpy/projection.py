@@ -27,7 +27,8 @@ def project(x, weight, bias=None):
         raise ValueError(f"bias must have the shape (D,) = {weight.shape[1:]}, got {given[0].shape}")
     dtype = result_dtype(x, weight, *given)
     wide = compute_dtype(dtype)
-    out = np.matmul(x, weight, dtype=wide)  # (..., L, D)
+    with np.errstate(invalid="ignore", over="ignore"):  # padding may hold anything
+        out = np.matmul(x, weight, dtype=wide)  # (..., L, D)
     if given:
         out += given[0]
     return out.astype(dtype, copy=False)

@@ -87,6 +87,19 @@ def all_finite(*tensors):
         return True
 
 
+def kernels_are_safe(query, key, value, scale):
+    """Whether no score can overflow, and nothing is NaN or inf. The kernels add -inf to the scores of masked pairs, so that a NaN
+    or an inf there stays; and they take a row of NaN scores for a masked one."""
+    try:
+        longest = [
+            torch.linalg.vector_norm(x.detach(), torch.inf, dtype=compute_dtype(x.dtype)).item()
+            for x in (query, key, value)
+        ]
+    except RuntimeError:  # as in all_finite
+        return True
+    return longest[0] * longest[1] * query.shape[-1] * max(1.0, abs(scale)) < 1e38 and longest[2] < torch.inf
+
+
 def without_autocast(device):
     """A context in which the inputs, cast already, are computed with as they are."""
     if autocasts(device):

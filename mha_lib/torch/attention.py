@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _checks
-from ._tensors import all_finite, compute_dtype, may_look, same_kind, without_autocast
+from ._tensors import all_finite, compute_dtype, kernels_are_safe, may_look, same_kind, without_autocast
 from .heads import repeat_heads
 from .scores import constraints, masked_scores
 from .softmax import softmax
@@ -42,18 +42,26 @@ def scaled_dot_product_attention(
     query, key, value = same_kind(query=query, key=key, value=value)
     shape = _checks.query_key_value(query.shape, key.shape, value.shape)
     dropout_p = _checks.probability("dropout_p", dropout_p)
-    plain = mask is None and bias is None
+    query_offset = _checks.causal_offset(is_causal, query_offset)
     fused = not return_weights and softcap is None and all((*shape, query.shape[-1]))  # no axis is empty
+    if isinstance(bias, torch.Tensor) and bias.dtype != query.dtype and query.dtype != compute_dtype(query.dtype):
+        fused = False  # a kernel in half precision would round the bias
     given_scale = scale  # left to the kernel where it is None: a traced size has no number yet
-    # a triangle that the kernels know needs no mask of ours
-    triangle = fused and plain and bool(is_causal) and not _checks.causal_offset(is_causal, query_offset)
+    # A triangle that the kernels know needs no mask of ours; but they scale after masking, and 0 * -inf is NaN.
+    triangle = (
+        fused
+        and mask is None
+        and bias is None
+        and is_causal
+        and not query_offset
+        and (scale is None or _checks.number("scale", scale) > 1e-30)
+    )
     bias, allowed, scale, softcap = constraints(
         query, shape, mask, bias, is_causal and not triangle, query_offset, scale, softcap,
         query.dtype if fused else compute_dtype(query.dtype),
     )  # fmt: skip
     with without_autocast(query.device):
-        # The kernels let NaN behind a mask through, and take a row of NaN scores for a masked one.
-        if fused and not (may_look(query) and not all_finite(query, key, value)):
+        if fused and (not may_look(query) or kernels_are_safe(query, key, value, scale)):
             return _fused(query, key, value, bias, allowed, triangle, given_scale, dropout_p)
         if triangle:
             allowed = constraints(query, shape, None, None, True, 0, scale, None, query.dtype)[1]

@@ -7,7 +7,9 @@ from ._tensors import real_tensor
 
 
 class KVCache:
-    """Preallocated room for the keys and values of up to `max_length` tokens. For inference: it stores them detached.
+    """Preallocated room for the keys and values of up to `max_length` tokens.
+
+    For inference, under `torch.no_grad`: it stores them detached, and writes into what earlier steps have read.
 
     Shapes: keys (batch_size, num_kv_heads, max_length, head_dim), values the same with `value_dim` (head_dim if None).
     `len(cache)` counts the tokens stored, `cache.nbytes` the bytes set aside for all of them.
@@ -25,6 +27,8 @@ class KVCache:
         room = (_checks.integer("batch_size", batch_size, 0), _checks.integer("num_kv_heads", num_kv_heads, 1),
                 _checks.integer("max_length", max_length, 0))  # fmt: skip
         head_dim = _checks.integer("head_dim", head_dim, 1)
+        if not dtype.is_floating_point:
+            raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
         value_dim = head_dim if value_dim is None else _checks.integer("value_dim", value_dim, 1)
         self._key = torch.zeros(*room, head_dim, dtype=dtype, device=device)
         self._value = torch.zeros(*room, value_dim, dtype=dtype, device=device)

@@ -36,7 +36,7 @@ def sliding_window_mask(L, S, window, offset=0, *, device=None):
             [1, 1, 0],
             [0, 1, 1]], dtype=torch.int32)
     """
-    window = _checks.integer("window", window, 1)
+    window, S = _checks.integer("window", window, 1), _checks.integer("S", S, 0)
     mask = causal_mask(L, S, offset, device=device)
     positions = offset + torch.arange(L, device=device)[:, None]  # (L, 1)
     return mask & (torch.arange(S, device=device) > positions - window)  # (L, S)
@@ -55,11 +55,13 @@ def padding_mask(lengths, S):
             [1, 1, 1]], dtype=torch.int32)
     """
     S = _checks.integer("S", S, 0)
-    lengths = torch.as_tensor(lengths)
-    if lengths.numel() == 0:
-        lengths = lengths.long()
-    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
+    try:
+        lengths = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"lengths must be a tensor or a list of integers, got {lengths!r}") from None
+    if lengths.numel() and (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool):
         raise TypeError(f"lengths must be integers, got dtype {lengths.dtype}")
+    lengths = lengths.long()  # S may exceed what a small dtype holds
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have the shape (B,), got {tuple(lengths.shape)}")
     if lengths.device.type == "cpu" and lengths.numel() and not (lengths.min() >= 0 and lengths.max() <= S):

@@ -7,6 +7,7 @@ from .. import _checks
 from .._trace import Trace
 from ._tensors import real_tensor
 from .attention import scaled_dot_product_attention
+from .cache import KVCache
 from .heads import merge_heads, split_heads
 from .positions import rope
 from .projection import project
@@ -36,10 +37,12 @@ class MultiHeadAttention(nn.Module):
         rope=None, rope_base=10000.0, dropout=0.0, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
         sizes = _checks.layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim)
         self.embed_dim, self.num_heads, self.num_kv_heads, self.head_dim, self.kdim, self.vdim = sizes
         self.rope = _checks.rope_convention(rope, self.head_dim)
-        self.rope_base = _checks.number("rope_base", rope_base)
+        self.rope_base = _checks.positive("rope_base", rope_base)
         self.dropout = _checks.probability("dropout", dropout)
         width, kv_width = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
         columns = {"Q": (self.embed_dim, width), "K": (self.kdim, kv_width), "V": (self.vdim, kv_width),
@@ -61,6 +64,7 @@ class MultiHeadAttention(nn.Module):
         and the rotary positions start at `len(cache)`. It needs self-attention on (B, L, E).
         A query with nothing to attend to gets b_O. Errors: as `scaled_dot_product_attention`; the cache is unchanged then.
         """
+        is_causal = _checks.flag("is_causal", is_causal)
         options = {"mask": mask, "bias": bias, "is_causal": is_causal, "return_weights": return_weights}
         query, key, value = self._inputs(query, key, value, cache)
         start = 0 if cache is None else len(cache)
@@ -76,12 +80,12 @@ class MultiHeadAttention(nn.Module):
                 dropout_p=self.dropout if self.training else 0.0,
                 **options,
             )
-        except (TypeError, ValueError):
+            heads, weights = result if return_weights else (result, None)
+            output = project(merge_heads(heads), self.W_O, self.b_O)  # (..., L, E)
+        except Exception:
             if cache is not None:
                 cache.reset(start)
             raise
-        heads, weights = result if return_weights else (result, None)
-        output = project(merge_heads(heads), self.W_O, self.b_O)  # (..., L, E)
         return (output, weights) if return_weights else output
 
     def trace(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False):
@@ -111,6 +115,7 @@ class MultiHeadAttention(nn.Module):
 
     def _inputs(self, query, key, value, cache):
         """Fill in what was left out and check the shapes."""
+        _checks.cache_of_kind(cache, KVCache)
         if cache is not None and (key is not None or value is not None):
             raise ValueError("cache needs self-attention: give no key and no value with it")
         query = real_tensor("query", query)

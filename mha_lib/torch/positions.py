@@ -23,8 +23,13 @@ def rope(x, positions, *, base=10000.0, interleaved=True):
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    x, positions = real_tensor("x", x), torch.as_tensor(positions, device=x.device)
-    base = _checks.number("base", base)
+    x, base = real_tensor("x", x), _checks.positive("base", base)
+    try:
+        positions = torch.as_tensor(positions, device=x.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"positions must be a tensor or a list of numbers, got {positions!r}") from None
+    if positions.dtype == torch.bool or positions.is_complex():
+        raise TypeError(f"positions must be numbers, got dtype {positions.dtype}")
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must have the axes (..., L, D) with an even D, got shape {tuple(x.shape)}")
     if positions.shape != x.shape[-2:-1]:

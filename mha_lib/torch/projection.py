@@ -2,7 +2,7 @@
 
 import torch
 
-from ._tensors import same_kind
+from ._tensors import all_finite, may_look, same_kind
 
 
 def project(x, weight, bias=None):
@@ -25,4 +25,9 @@ def project(x, weight, bias=None):
         )
     if rest and rest[0].shape != weight.shape[1:]:
         raise ValueError(f"bias must have the shape (D,) = {tuple(weight.shape[1:])}, got {tuple(rest[0].shape)}")
-    return torch.nn.functional.linear(x, weight.T, *rest)  # (..., L, D)
+    if not may_look(x) or all_finite(x):
+        return torch.nn.functional.linear(x, weight.T, *rest)  # (..., L, D)
+    # A row with NaN or inf, padding perhaps, gives such a row, but no gradient to the weights of the others: 0 * NaN is NaN.
+    strange = ~x.isfinite().all(-1, keepdim=True)
+    clean = torch.nn.functional.linear(x.masked_fill(strange, 0), weight.T, *rest)
+    return torch.where(strange, torch.nn.functional.linear(x, weight.T, *rest).detach(), clean)
