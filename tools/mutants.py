@@ -91,7 +91,7 @@ MUTANTS = [
     Mutant("flash: the last key of a causal tile skipped", N + "flash.py", "min(S, self.query_offset + last)",
            "min(S, self.query_offset + last - 1)", FLASH),
     Mutant("flash: no maximum however large the scores", N + "flash.py", "exponent < 60", "exponent < 6000", FLASH),
-    Mutant("flash: backward without the row sums", N + "flash.py", "grad_p -= row_sums[head, some, None]", "pass", FLASH),
+    Mutant("flash: backward without the row sums", N + "flash.py", "np.concatenate([grad[head], -row_sums[head, :, None]], 1)", "np.pad(grad[head], ((0, 0), (0, 1)))", FLASH),
     Mutant("torch: mask inverted on the fused path", T + "attention.py", "attn_mask = allowed | empty",
            "attn_mask = ~allowed | empty", ATTENTION),
     Mutant("torch: empty rows see everything", T + "attention.py",

@@ -6,6 +6,7 @@ far and the weighted sum of the values so far, and divides at the end. That is e
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,21 @@ class Problem:
         S = self.k.shape[1]
         return max(0, min(S, self.query_offset + last)) if self.is_causal else S
 
+    def key_tiles(self, rows, size):
+        """Slices of the keys that the queries in `rows` may see, at most `size` long. For a causal mask a cut stands where the
+        diagonal begins, so that the tiles before it need no mask."""
+        seen = self.keys_seen(rows.start, rows.stop)
+        cuts = {*range(0, seen, size), seen}
+        if self.is_causal:
+            diagonal = (self.query_offset + rows.start + 1) // 128 * 128  # no tiny tiles
+            cuts |= {diagonal} if 0 < diagonal < seen else set()
+        cuts = sorted(cuts)
+        return [slice(a, b) for a, b in pairwise(cuts)]
+
     def allowed(self, heads, rows, columns):
         """Which pairs of a tile may attend: boolean (heads or 1, rows, columns), or None where all may."""
         allowed = None
-        if self.is_causal and columns.stop > self.query_offset + rows.start + 1:
+        if self.is_causal and columns.stop > self.query_offset + rows.start + 1:  # else all of them are in the past
             positions = self.query_offset + np.arange(rows.start, rows.stop)[:, None]
             allowed = (np.arange(columns.start, columns.stop) <= positions)[None]  # (1, rows, columns)
         if self.mask is not None:
@@ -215,19 +227,19 @@ def _attend(problem, heads, rows, columns, room, output, log_sums):
         acc[...] = 0
         total = np.zeros(acc.shape[:-1], q.dtype)  # (n, rows): the sum of the exponentials so far
         largest = None if problem.bounded else np.full((*total.shape, 1), FAR_BELOW, q.dtype)
-        for j in range(0, problem.keys_seen(some.start, some.stop), columns):
-            keys = slice(j, min(j + columns, problem.keys_seen(some.start, some.stop)))
+        for keys in problem.key_tiles(some, columns):
             allowed = problem.allowed(heads, some, keys)
             if allowed is not None and not allowed.any():
                 continue
-            p = room[: n * total.shape[1] * (keys.stop - j)].reshape(n, total.shape[1], keys.stop - j)
-            problem.scores(q[:, some], packed[j // columns][:, :, : keys.stop - j], heads, some, keys, p)
+            j, width = keys.start % columns, keys.stop - keys.start
+            p = room[: n * total.shape[1] * width].reshape(n, total.shape[1], width)
+            problem.scores(q[:, some], packed[keys.start // columns][:, :, j : j + width], heads, some, keys, p)
             if largest is not None:
                 largest = _shift(p, allowed, largest, acc, total)
             np.exp2(p, out=p)
             if allowed is not None:
                 np.copyto(p, 0, where=~allowed)
-            total += p @ ones[: keys.stop - j]  # a product is faster than a sum along rows
+            total += p @ ones[:width]  # a product is faster than a sum along rows
             acc += p @ v[:, keys]
         if log_sums is not None:
             with np.errstate(divide="ignore"):
@@ -290,43 +302,51 @@ def flash_attention_backward(
 
 
 def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, grad_v):
-    """The gradients of one key head and of the query heads that read it, tile by tile."""
-    k, v = problem.k[key_head], problem.v[key_head]
-    L, S, size, dtype = problem.q.shape[1], len(k), 256, problem.q.dtype
-    scale, room = dtype.type(problem.scale), (np.empty(size * size, dtype), np.empty(size * size, dtype))
+    """The gradients of one key head and of the query heads that read it, tile by tile.
+
+    What is subtracted from a whole row, the log of its sum and its mean gradient, comes out of the products themselves: as one
+    more column of the queries and of the gradients, which meets a row of ones.
+    """
+    k, v, dtype = problem.k[key_head], problem.v[key_head], problem.q.dtype
+    L, S, rows, columns = problem.q.shape[1], len(k), 256, 512
+    scaled_k, scale = k * dtype.type(problem.scale), dtype.type(problem.scale)
+    room = np.empty(rows * columns, dtype), np.empty(rows * columns, dtype)
     for head in range(key_head * problem.group, (key_head + 1) * problem.group):
-        q = problem.q[head] * problem.query_factor
-        for j in range(0, S, size):
-            keys = slice(j, min(j + size, S))
-            packed_keys, packed_values = np.ascontiguousarray(k[keys].T), np.ascontiguousarray(v[keys].T)
-            for i in range(0, L, size):
-                some = slice(i, min(i + size, L))
-                if problem.keys_seen(some.start, some.stop) <= j:
+        late = problem.softcap is not None  # then the log of the sum must not go through tanh
+        q = np.concatenate(
+            [problem.q[head] * problem.query_factor, np.where(late, 0, -log_sums[head, :, None])], 1, dtype=dtype
+        )
+        g = np.concatenate([grad[head], -row_sums[head, :, None]], 1)  # (L, D_v + 1)
+        scaled_q = problem.q[head] * scale
+        for j in range(0, S, columns):
+            packed_k, packed_v = (
+                np.concatenate([x[j : j + columns].T, np.ones((1, min(columns, S - j)), dtype)]) for x in (k, v)
+            )
+            for i in range(0, L, rows):
+                some, heads = slice(i, min(i + rows, L)), slice(head, head + 1)
+                keys = slice(j, min(j + columns, S, problem.keys_seen(some.start, some.stop)))
+                if keys.stop <= j:
                     continue
-                heads, shape = slice(head, head + 1), (some.stop - i, keys.stop - j)
                 allowed = problem.allowed(heads, some, keys)
                 if allowed is not None and not allowed.any():
                     continue
+                shape = (some.stop - i, keys.stop - j)
                 p, grad_p = (x[: shape[0] * shape[1]].reshape(shape) for x in room)
-                problem.scores(q[some], packed_keys, heads, some, keys, p[None] if problem.bias is not None else p)
-                slope = None
-                if problem.softcap is not None:  # of c tanh(x / c), from the capped score; a bias is not part of it
-                    slope = 1 - np.tanh(q[some] @ packed_keys / problem.softcap) ** 2
-                p -= log_sums[head, some, None]
+                problem.scores(q[None, some], packed_k[None, :, : shape[1]], heads, some, keys, p[None])
+                if late:
+                    p -= log_sums[head, some, None]
+                if allowed is not None:
+                    np.copyto(p, 0, where=~allowed[0])  # whatever stands there, its exponential must not overflow
+                np.exp2(p, out=p)  # (rows, columns): the weights
                 if allowed is not None:
                     np.copyto(p, 0, where=~allowed[0])
-                np.exp2(p, out=p)
-                if allowed is not None:
-                    np.copyto(p, 0, where=~allowed[0])
-                grad_v[key_head, keys] += p.T @ grad[head, some]
-                np.matmul(grad[head, some], packed_values, out=grad_p)
-                grad_p -= row_sums[head, some, None]
-                grad_p *= p
-                if slope is not None:
-                    grad_p *= slope
-                grad_p *= scale
-                grad_q[head, some] += grad_p @ k[keys]
-                grad_k[key_head, keys] += grad_p.T @ problem.q[head, some]
+                grad_v[key_head, keys] += p.T @ g[some, :-1]
+                np.matmul(g[some], packed_v[:, : shape[1]], out=grad_p)
+                grad_p *= p  # (rows, columns): the gradient of the scores
+                if late:  # the slope of c tanh(x / c); the column of ones is no part of x
+                    grad_p *= 1 - np.tanh(q[some, :-1] @ packed_k[:-1, : shape[1]] / problem.softcap) ** 2
+                grad_q[head, some] += grad_p @ scaled_k[keys]
+                grad_k[key_head, keys] += grad_p.T @ scaled_q[some]
 
 
 def _backward_by_query_rows(problem, grad_output):

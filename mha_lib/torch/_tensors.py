@@ -79,25 +79,23 @@ def may_look(x):
     return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def all_finite(*tensors):
-    """Whether the tensors hold neither NaN nor inf; a sum that overflows counts as not finite, which is the safe side."""
+def norm(x):
+    """The root of the sum of squares, as a float: inf or NaN where x holds such a value or a square overflows."""
     try:
-        return all(x.detach().sum(dtype=compute_dtype(x.dtype)).isfinite().item() for x in tensors)
+        return torch.linalg.vector_norm(x.detach(), dtype=compute_dtype(x.dtype)).item()
     except RuntimeError:  # under torch.func.vmap and on fake tensors there are no values to look at
-        return True
+        return 0.0
+
+
+def all_finite(*tensors):
+    """Whether the tensors hold neither NaN nor inf; huge numbers count as not finite, which is the safe side."""
+    return all(norm(x) < torch.inf for x in tensors)
 
 
 def kernels_are_safe(query, key, value, scale):
     """Whether no score can overflow, and nothing is NaN or inf. The kernels add -inf to the scores of masked pairs, so that a NaN
     or an inf there stays; and they take a row of NaN scores for a masked one."""
-    try:
-        longest = [
-            torch.linalg.vector_norm(x.detach(), torch.inf, dtype=compute_dtype(x.dtype)).item()
-            for x in (query, key, value)
-        ]
-    except RuntimeError:  # as in all_finite
-        return True
-    return longest[0] * longest[1] * query.shape[-1] * max(1.0, abs(scale)) < 1e38 and longest[2] < torch.inf
+    return norm(query) * norm(key) * max(1.0, abs(scale)) < 1e38 and norm(value) < torch.inf  # Cauchy-Schwarz
 
 
 def without_autocast(device):
