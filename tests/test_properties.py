@@ -19,6 +19,13 @@ def problem(draw, dtypes=(np.float32, np.float64)):
     q, k, v = (
         rng.standard_normal(s).astype(dtype) * dtype(size) for s in ((B, H, L, D), (B, H_kv, S, D), (B, H_kv, S, D_v))
     )
+    layout = draw(st.sampled_from(["plain", "length first", "backwards", "every other"]))
+    if layout == "length first":  # as split_heads gives them
+        q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) for x in (q, k, v))
+    elif layout == "backwards":
+        q, k, v = (np.ascontiguousarray(x[..., ::-1])[..., ::-1] for x in (q, k, v))
+    elif layout == "every other":
+        q, k, v = (np.repeat(x, 2, axis=-1)[..., ::2] for x in (q, k, v))
     options = {"is_causal": draw(st.booleans()), "scale": draw(st.sampled_from([None, 0.0, -0.5, 2.0])),
                "softcap": draw(st.sampled_from([None, 0.5, 30.0]))}  # fmt: skip
     if options["is_causal"]:
@@ -44,6 +51,7 @@ def test_every_route_equals_the_loops(given_problem):
         close(output, want, tolerance)
         close(weights, want_weights, tolerance)
         close(path.scaled_dot_product_attention(q, k, v, **options), want, tolerance)
+        close(path.flash_attention(q, k, v, **options), want, tolerance)
         sums = weights.sum(-1)
         assert np.logical_or(np.abs(sums - 1) < 1e-5, sums == 0).all() and (weights >= 0).all()
 

@@ -1,8 +1,10 @@
 """What only the PyTorch path has: autograd, dropout, fused kernels, compile, autocast."""
 
+import shutil
+
 import numpy as np
 import pytest
-from common import close
+from common import close, missing
 
 torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
@@ -170,6 +172,19 @@ def test_compile(qkv, options):
     close(got.detach(), want.detach())
     for a, b in zip(torch.autograd.grad(got.sum(), qkv), torch.autograd.grad(want.sum(), qkv), strict=True):
         close(a, b)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compile_with_inductor():
+    if not (shutil.which("g++") or shutil.which("clang++")):
+        missing("a C++ compiler")
+    torch.compiler.reset()
+    layer, x = ours.MultiHeadAttention(8, 2), random(2, 5, 8, dtype=torch.float32)
+    compiled = torch.compile(layer, fullgraph=True)
+    for options in ({"is_causal": True}, {"mask": torch.tensor([True] * 4 + [False]), "return_weights": True}):
+        got, want = compiled(x, **options), layer(x, **options)
+        got, want = (r[0] if isinstance(r, tuple) else r for r in (got, want))
+        close(got.detach(), want.detach(), 2e-6)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

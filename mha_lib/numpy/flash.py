@@ -138,7 +138,7 @@ def _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, soft
     limits = {}
     limits["score"] = _longest_row(q) * _longest_row(k) * abs(scale)  # Cauchy-Schwarz: no |q . k| is larger
     limits["bias"] = 0.0 if bias is None or not bias.size else float(np.abs(np.where(bias == -np.inf, 0, bias)).max())
-    limits["value"] = float(np.abs(v).max(initial=0))
+    limits["value"] = _longest_row(v)
     capped = limits["score"] if softcap is None else min(softcap, limits["score"])
     exponent = (capped + limits["bias"]) * LOG2E
     return Problem(
