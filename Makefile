@@ -1,4 +1,4 @@
-# The course: `make book` builds it, `make test` checks all of it. Each target's plain commands are in README.md.
+# The course: `make book` builds it, `make test` checks all of it. The commands behind them, for people without make, are in README.md.
 # On Linux `make book TORCH=cpu` takes PyTorch's small CPU build instead of its default (CUDA) build.
 PYTHON ?= python3
 VENV   ?= .venv
@@ -28,7 +28,8 @@ book: env ## build the book from the stored outputs, warnings as errors
 serve: book ## show the book on http://127.0.0.1:8000
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
-lab: env ## open the notebooks in JupyterLab
+lab: env ## open the notebooks in JupyterLab, trusted, so that their pictures show
+	$(BIN)/jupyter trust chapters/*.ipynb
 	$(BIN)/jupyter lab chapters
 
 notebooks: env ## run every notebook again, in place; a second run changes no byte

@@ -16,7 +16,7 @@ def integer(name, value, minimum=None):
 
 def flag(name, value):
     """Return `value` as a bool; anything else, an array above all, is an error that names the argument."""
-    if type(value).__name__ not in ("bool", "bool_"):  # Python's and NumPy's
+    if type(value).__name__ != "bool":  # Python's or NumPy's
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
     return bool(value)
 

@@ -24,6 +24,11 @@ class Trace:
 
     Shapes: x (..., L, E), q (..., H, L, D), k and v (..., H_kv, S, D), scores and weights (..., H, L, S),
     heads (..., H, L, D), concat (..., L, H*D), output (..., L, E). `key_input` and `value_input` are None in self-attention.
+
+    >>> import numpy as np
+    >>> from mha_lib.numpy import MultiHeadAttention
+    >>> [name for name, _ in MultiHeadAttention(8, 2).trace(np.zeros((3, 8))).items()][:4]
+    ['x', 'q', 'k', 'v']
     """
 
     x: Any

@@ -20,9 +20,6 @@ def _layer(backend, embed_dim, num_heads, weights, **options):
         if backend == "torch" and array is not None:
             torch = importlib.import_module("torch")
             array = torch.nn.Parameter(torch.tensor(array))
-        elif backend == "torch":
-            layer.register_parameter(name, None)
-            continue
         setattr(layer, name, array)
     return layer
 
@@ -106,13 +103,14 @@ def to_torch(layer):
     if layer.rope is not None:
         raise ValueError(f"nn.MultiheadAttention has no rotary positions, got rope={layer.rope!r}")
     ours = {name: getattr(layer, name) for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O")}
-    ours = {name: None if x is None else torch.as_tensor(getattr(x, "data", x) if hasattr(x, "detach") else _array(x))
-            for name, x in ours.items()}  # fmt: skip
-    dtype = ours["W_O"].dtype
+    ours = {
+        name: x.detach() if isinstance(x, torch.Tensor) else None if x is None else torch.tensor(x)
+        for name, x in ours.items()
+    }
     has_bias = any(ours[f"b_{name}"] is not None for name in "QKVO")
     module = torch.nn.MultiheadAttention(
         E, H, dropout=getattr(layer, "dropout", 0.0), bias=has_bias, kdim=layer.kdim, vdim=layer.vdim, batch_first=True,
-        dtype=dtype, device=getattr(layer.W_O, "device", None) if isinstance(layer, torch.nn.Module) else None,
+        dtype=ours["W_O"].dtype, device=ours["W_O"].device,
     )  # fmt: skip
     with torch.no_grad():
         if module.in_proj_weight is not None:
@@ -121,21 +119,19 @@ def to_torch(layer):
             for name in "QKV":
                 getattr(module, f"{name.lower()}_proj_weight").copy_(ours[f"W_{name}"].T)
         module.out_proj.weight.copy_(ours["W_O"].T)
-        if has_bias:
-            b_Q, b_K, b_V, b_O = (
-                torch.zeros(E, dtype=dtype) if ours[f"b_{n}"] is None else ours[f"b_{n}"] for n in "QKVO"
-            )
-            module.in_proj_bias.copy_(torch.cat([b_Q, b_K, b_V]))
-            module.out_proj.bias.copy_(b_O)
+        if has_bias:  # those of the module start at 0, as one that is missing here
+            for name, part in zip("QKVO", (*module.in_proj_bias.chunk(3), module.out_proj.bias), strict=True):
+                if ours[f"b_{name}"] is not None:
+                    part.copy_(ours[f"b_{name}"])
     return module.train(getattr(layer, "training", True))
 
 
 def _take(state_dict, key, shape):
-    """One array of a state dict, its shape checked."""
+    """One array of a state dict, its shape checked; None in it stands for any size."""
     if key not in state_dict:
         raise ValueError(f"the state dict has no key {key!r}")
     array = _array(state_dict[key])
-    if array.shape != shape:
+    if array.ndim != len(shape) or any(wanted not in (None, n) for n, wanted in zip(array.shape, shape, strict=False)):
         raise ValueError(f"{key} must have the shape {shape}, got {array.shape}")
     return array
 
@@ -157,10 +153,16 @@ def from_bert(state_dict, layer, *, num_heads, backend="numpy"):
     the residual connection around the layer are not part of it.
     Errors: ValueError that names the key, the shape found and the shape wanted.
     Source: Devlin et al. 2019; the names are those of Hugging Face's BertModel.
+
+    >>> names = ("self.query", "self.key", "self.value", "output.dense")
+    >>> state = {f"encoder.layer.0.attention.{n}.weight": np.eye(4) for n in names}
+    >>> state |= {f"encoder.layer.0.attention.{n}.bias": np.zeros(4) for n in names}
+    >>> from_bert(state, 0, num_heads=2).W_O.shape
+    (4, 4)
     """
     num_heads = _checks.integer("num_heads", num_heads, 1)
     start = _start(state_dict, "encoder.layer.{}.attention.", "self.query.weight", layer)
-    E = _array(state_dict[f"{start}self.query.weight"]).shape[-1]
+    E = state_dict[f"{start}self.query.weight"].shape[-1]
     weights = {}
     for name, key in zip("QKVO", ("self.query", "self.key", "self.value", "output.dense"), strict=True):
         weights[f"W_{name}"] = _take(state_dict, f"{start}{key}.weight", (E, E)).T.copy()
@@ -184,7 +186,7 @@ def from_gpt2(state_dict, layer, *, num_heads, backend="numpy"):
     """
     num_heads = _checks.integer("num_heads", num_heads, 1)
     start = _start(state_dict, "h.{}.attn.", "c_attn.weight", layer)
-    E = _array(state_dict[f"{start}c_attn.weight"]).shape[0]
+    E = state_dict[f"{start}c_attn.weight"].shape[0]
     columns = np.split(_take(state_dict, f"{start}c_attn.weight", (E, 3 * E)), 3, axis=1)
     biases = np.split(_take(state_dict, f"{start}c_attn.bias", (3 * E,)), 3)
     weights = {f"W_{name}": W.copy() for name, W in zip("QKV", columns, strict=True)}
@@ -211,13 +213,11 @@ def from_llama(state_dict, layer, *, num_heads, rope_base=10000.0, backend="nump
     """
     num_heads = _checks.integer("num_heads", num_heads, 1)
     start = _start(state_dict, "layers.{}.self_attn.", "q_proj.weight", layer)
-    width, E = _array(state_dict[f"{start}q_proj.weight"]).shape
+    width, E = _take(state_dict, f"{start}q_proj.weight", (None, None)).shape
     if width % num_heads:
         raise ValueError(f"{start}q_proj.weight must have a multiple of num_heads = {num_heads} rows, got {(width, E)}")
     head_dim = width // num_heads
-    if f"{start}k_proj.weight" not in state_dict:
-        raise ValueError(f"the state dict has no key {start + 'k_proj.weight'!r}")
-    kv_width = _array(state_dict[f"{start}k_proj.weight"]).shape[0]
+    kv_width, _ = _take(state_dict, f"{start}k_proj.weight", (None, E)).shape
     if kv_width % head_dim:
         raise ValueError(f"{start}k_proj.weight must have a multiple of head_dim = {head_dim} rows, got {kv_width}")
     shapes = {"q": (width, E), "k": (kv_width, E), "v": (kv_width, E), "o": (E, width)}
@@ -287,7 +287,7 @@ def trace_module(module, query, key=None, value=None, *, attn_mask=None, key_pad
     """Every intermediate of an `nn.MultiheadAttention`, by name: a `Trace` of tensors, as `MultiHeadAttention.trace` gives.
 
     Shapes: query (B, L, E) or (L, E), key and value alike, batch first; masks as the module takes them (True = may not attend).
-    Errors: as `from_torch` and `masks_from_torch`.
+    Errors: as `from_torch` and `masks_from_torch`. Source: `torch.nn.MultiheadAttention`, PyTorch's documentation.
 
     >>> import torch
     >>> trace_module(torch.nn.MultiheadAttention(8, 2), torch.zeros(3, 8)).scores.shape

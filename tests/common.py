@@ -34,14 +34,17 @@ class Path:
         self.name, self.module, self.give, self.take = name, module, give, take
 
     def __getattr__(self, function):
-        call = getattr(self.module, function)
+        return self.wrapped(getattr(self.module, function))
 
-        def wrapped(*args, **kwargs):
+    def wrapped(self, call):
+        """The call with arrays in and out."""
+
+        def wrapper(*args, **kwargs):
             args, kwargs = [self.give(x) for x in args], {key: self.give(x) for key, x in kwargs.items()}
             result = call(*args, **kwargs)
             return tuple(map(self.take, result)) if isinstance(result, tuple) else self.take(result)
 
-        return wrapped
+        return wrapper
 
     def layer(self, embed_dim, num_heads, **options):
         """A layer of this path with random weights and biases, the same for both paths."""
@@ -58,13 +61,8 @@ class Path:
         return layer
 
     def call(self, layer, *args, **kwargs):
-        """Call the layer (or a method of it) with arrays."""
-        return Path("", _Holder(layer), self.give, self.take).call_it(*args, **kwargs)
-
-
-class _Holder:
-    def __init__(self, function):
-        self.call_it = function
+        """Call a layer with arrays."""
+        return self.wrapped(layer)(*args, **kwargs)
 
 
 def numpy_path():

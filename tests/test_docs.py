@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import shlex
@@ -34,13 +35,18 @@ def test_every_public_name_has_an_example_and_stands_in_the_api_reference():
         if line.startswith(".. currentmodule:: "):
             section = line.split()[-1]
         if found := re.match(r"\.\. auto(?:function|class):: (\S+)", line):
-            library.setdefault(section, set()).add(found[1].split(".")[-1])
+            library.setdefault(section if "." not in found[1] else found[1].rpartition(".")[0], set()).add(
+                found[1].rpartition(".")[2]
+            )
     for name in ("mha_lib.numpy", "mha_lib.torch", "mha_lib.viz"):
         assert library[name] == set(importlib.import_module(name).__all__), name
     assert {"load_layer", "load_pencil", "load_vocabulary"} == library["mha_lib.data"]
     interop = importlib.import_module("mha_lib.interop")
     public = {n for n, x in vars(interop).items() if callable(x) and x.__module__ == "mha_lib.interop" and n[0] != "_"}
     assert public == library["mha_lib.interop"]
+    for section, names in library.items():
+        for name in names - {"Mistake"}:
+            assert ">>> " in inspect.getdoc(getattr(importlib.import_module(section), name)), f"{section}.{name}"
 
 
 def test_the_version_is_the_same_everywhere():
@@ -64,6 +70,10 @@ def test_the_readme_gives_the_commands_that_make_runs():
     for line in recipe.replace("$(NBVAL)", variables["NBVAL"]).replace("$(BIN)", ".venv/bin").splitlines():
         command = " ".join(shlex.split(line.strip().replace("--quiet ", "")))
         assert command in readme.replace('"', ""), command
+
+
+def test_the_readme_has_no_gap():
+    assert not re.search(r"^[A-Z]+$", read("README.md"), re.M)
 
 
 def test_ci_runs_the_readmes_test_command():

@@ -155,6 +155,8 @@ def test_empty_axes(shape):
     q, k, v = np.zeros((H, L, 4), np.float32), np.zeros((H, S, 4), np.float32), np.zeros((H, S, 6), np.float32)
     assert flash_attention(q, k, v).shape == (H, L, 6)
     assert [x.shape for x in flash_attention_backward(np.zeros((H, L, 6)), q, k, v)] == [q.shape, k.shape, v.shape]
+    for options in ({"mask": np.ones((H, L, S), bool)}, {"bias": np.ones((H, L, S))}, {"mask": np.ones((L, S), bool)}):
+        assert (flash_attention(q, k, v, **options) == scaled_dot_product_attention(q, k, v, **options)).all()
 
 
 def test_float16_integers_and_lists(rng):
@@ -210,6 +212,19 @@ def test_small_problems_equal_the_loops(rng):
     q, k, v = (x[:, :, :9] for x in qkv(rng, D=3))
     options = OPTIONS["softcap"] | {"is_causal": True}
     close(flash_attention(q, k, v, **options), reference.attention(q, k, v, **options)[0])
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 512, 512), (1, 8, 512, 512), (1, 8, 1, 512), (512, 512)])
+def test_a_mask_is_not_copied_for_each_head(shape):
+    mask = np.random.default_rng(1).random(shape) > 0.1
+    q, k, v = np.random.default_rng(0).standard_normal((3, 2, 8, 512, 16)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        flash_attention(q, k, v, mask=mask)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6e6, f"{peak / 1e6:.1f} MB"  # one copy of the mask for each of the 16 heads would take 4 MB more
 
 
 @pytest.mark.parametrize("backward", [False, True])

@@ -13,7 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ["chapters", "exercises/learn"]
 NOTEBOOKS = [p for f in FOLDERS for p in sorted((ROOT / f).rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
-TAGS = {"native-only", "raises-exception", "hide-input"}
+TAGS = {"native-only", "raises-exception", "hide-input", "hide-output", "hide-cell"}
 LOCAL_PATH = re.compile(
     r"(?<![\w.])/(home|root|tmp|Users|work|usr|opt|var|mnt|private)/\w|[A-Za-z]:\\|file:/|site-packages|ipykernel_\d"
 )

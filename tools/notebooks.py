@@ -5,6 +5,7 @@ Only a cell tagged `raises-exception` may raise.
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -61,12 +62,13 @@ def write(notebook, path):
 
 
 def last_line(error):
-    text = (
-        f"{error.ename}: {error.evalue}"
-        if isinstance(error, CellExecutionError)
-        else f"{type(error).__name__}: {error}"
-    )
-    return text.strip().splitlines()[-1 if isinstance(error, CellExecutionError) else 0]
+    """The error in one line and, if a cell raised it, the line of the cell that did."""
+    if not isinstance(error, CellExecutionError):
+        return f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", error.traceback)
+    lines = [line for line in plain.splitlines() if line.startswith("---")] or [""]
+    where = re.sub(r"^-+> *\d* *", "", next((line for line in lines if "> " in line), ""))
+    return f"{error.ename}: {error.evalue}".strip().splitlines()[-1] + (f"  in the line: {where}" if where else "")
 
 
 def main(paths):

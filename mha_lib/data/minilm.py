@@ -72,7 +72,7 @@ class Vocabulary:
         return f"{len(self.pieces)} of the 30522 word pieces of all-MiniLM-L6-v2, with their embedding rows"
 
 
-def load_layer(sentence=0, *, path=EXTRACT):
+def load_layer(sentence=0):
     """The real layer with one of its sentences (numbers 0 to 5, see `SENTENCES`).
 
     Returns: a `Layer` with x, tokens, ids, W_Q ... b_O and more, float32; every call gives arrays of its own.
@@ -87,13 +87,10 @@ def load_layer(sentence=0, *, path=EXTRACT):
     sentence = _checks.integer("sentence", sentence, 0)
     if sentence >= len(SENTENCES):
         raise ValueError(f"sentence must be one of 0..{len(SENTENCES) - 1}, got {sentence}")
-    stored = _arrays(Path(path))
+    stored = _arrays(EXTRACT)
     L = len(stored[f"ids_{sentence}"])
     rows = np.searchsorted(stored["piece_ids"], stored[f"ids_{sentence}"])
-    own = (
-        "W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O", "residual_norm_weight", "residual_norm_bias",
-        "norm_weight", "norm_bias",
-    )  # fmt: skip
+    own = [name for name in Layer.__annotations__ if name in stored]
     return Layer(
         sentence=SENTENCES[sentence],
         tokens=stored[f"tokens_{sentence}"].tolist(),
@@ -106,7 +103,7 @@ def load_layer(sentence=0, *, path=EXTRACT):
     )
 
 
-def load_vocabulary(*, path=EXTRACT):
+def load_vocabulary():
     """Some word pieces of the model with their ids and embedding rows, sorted by id.
 
     Returns: a `Vocabulary` with pieces (a list of V strings), ids (V,), table (V, 384) float32.
@@ -116,7 +113,7 @@ def load_vocabulary(*, path=EXTRACT):
     >>> vocabulary.ids[vocabulary.pieces.index("animal")]
     np.int64(4111)
     """
-    stored = _arrays(Path(path))
+    stored = _arrays(EXTRACT)
     return Vocabulary(stored["pieces"].tolist(), stored["piece_ids"].copy(), _float32(stored["token_table"]))
 
 

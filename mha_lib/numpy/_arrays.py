@@ -46,7 +46,8 @@ def additive_bias(bias, dtype):
     """`bias` as an array of `dtype`, or None. Finite values stay finite: only -inf itself counts as masked."""
     if bias is None:
         return None
-    if rectangular("bias", bias).dtype == bool:
+    bias = rectangular("bias", bias)
+    if bias.dtype == bool:
         raise TypeError("bias must hold numbers that are added to the scores, got bool; pass a boolean mask as mask=")
     bias = real_array("bias", bias)
     limits = np.finfo(dtype)

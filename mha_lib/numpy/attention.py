@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     >>> output, weights
     (array([[15.]]), array([[0.5, 0.5]]))
     """
-    query, key, value, weights, allowed, dtype = _attend(
+    query, key, value, weights, allowed, dtype, _, _ = _attend(
         query, key, value, mask, bias, is_causal, query_offset, scale, softcap
     )
     output = weigh(weights, repeat_heads(value, weights.shape), allowed)  # (..., H, L, D_v)
@@ -59,7 +59,7 @@ def scaled_dot_product_attention_backward(
     >>> [grad.tolist() for grad in grads]
     [[[0.0]], [[-1.0], [1.0]], [[0.5], [0.5]]]
     """
-    query, key, value, weights, allowed, dtype = _attend(
+    query, key, value, weights, allowed, dtype, scale, softcap = _attend(
         query, key, value, mask, bias, is_causal, query_offset, scale, softcap
     )
     shape = (*weights.shape[:-1], value.shape[-1])
@@ -67,7 +67,6 @@ def scaled_dot_product_attention_backward(
     if grad_output.shape != shape:
         raise ValueError(f"grad_output must have the shape of the output, {shape}, got {grad_output.shape}")
     grad_output = grad_output.astype(weights.dtype, copy=False)
-    scale = _checks.default_scale(scale, query.shape[-1])
     wide_key, wide_value = (repeat_heads(x, weights.shape) for x in (key, value))
     allowed_back = None if allowed is None else np.broadcast_to(allowed, weights.shape).swapaxes(-1, -2)
 
@@ -90,16 +89,16 @@ def scaled_dot_product_attention_backward(
 
 
 def _attend(query, key, value, mask, bias, is_causal, query_offset, scale, softcap):
-    """The inputs in the dtype to compute in, the weights, which pairs are allowed (None: all), and the result's dtype."""
+    """The inputs in the dtype to compute in, the weights, which pairs are allowed (None: all), the result's dtype, scale and softcap."""
     query, key, value = real_array("query", query), real_array("key", key), real_array("value", value)
     _checks.query_key_value(query.shape, key.shape, value.shape)
     dtype = result_dtype(query, key, value)
     query, key, value = (x.astype(compute_dtype(dtype), copy=False) for x in (query, key, value))
-    scores, allowed = masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap)
+    scores, allowed, scale, softcap = masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap)
     weights = softmax(scores)  # (..., H, L, S)
     if allowed is not None:
         np.copyto(weights, 0, where=~allowed)  # a NaN among the attended scores stays with the attended keys
-    return query, key, value, weights, allowed, dtype
+    return query, key, value, weights, allowed, dtype, scale, softcap
 
 
 def _collect_heads(grad, shape):

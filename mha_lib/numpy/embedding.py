@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._arrays import compute_dtype, real_array, result_dtype
+from .. import _checks
+from ._arrays import compute_dtype, real_array, rectangular, result_dtype
 
 
 def embedding(ids, table):
@@ -17,7 +18,7 @@ def embedding(ids, table):
     array([[2. , 2.1],
            [0. , 0.1]])
     """
-    ids, table = np.asarray(ids), real_array("table", table)
+    ids, table = rectangular("ids", ids), real_array("table", table)
     if table.ndim != 2:
         raise ValueError(f"table must have the axes (V, E), got shape {table.shape}")
     if ids.size == 0:
@@ -40,7 +41,7 @@ def layer_norm(x, weight=None, bias=None, eps=1e-5):
     >>> layer_norm([[1.0, 3.0]], eps=0.0)
     array([[-1.,  1.]])
     """
-    x = real_array("x", x)
+    x, eps = real_array("x", x), _checks.number("eps", eps)
     if x.ndim == 0:
         raise ValueError("x must have at least the axis (E,), got a single number")
     given = {"weight": weight, "bias": bias}

@@ -13,11 +13,13 @@ import numpy as np
 
 from .. import _checks
 from . import _workers
-from ._arrays import additive_bias, boolean_mask, compute_dtype, real_array, result_dtype
+from ._arrays import compute_dtype, real_array, result_dtype
 from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
+from .scores import allowed_pairs, constraints
 
 LOG2E = math.log2(math.e)
 TILE = 1 << 17  # scores computed at a time by one worker: half a megabyte in float32, which a core's cache holds
+WORTH_A_THREAD = 256 * 256  # scores of a head; below that, starting a thread costs more than it saves
 FAR_BELOW = -1e30  # stands for the score of a masked key until its exponential is set to 0
 
 
@@ -52,8 +54,9 @@ class Problem:
     q: Any  # (N, L, D)
     k: Any  # (N_kv, S, D)
     v: Any  # (N_kv, S, D_v)
-    mask: Any  # broadcast to (N, L, S), or None; the memory is that of the caller's array
-    bias: Any
+    mask: Any  # Spread or None
+    bias: Any  # Spread or None
+    bias_masks: bool  # whether -inf stands in the bias
     is_causal: bool
     query_offset: int
     scale: float
@@ -69,54 +72,70 @@ class Problem:
         """Query heads per key head."""
         return len(self.q) // len(self.k) if len(self.k) else 1
 
-    def keys_seen(self, first, last):
-        """How many keys, counted from 0, the queries first .. last - 1 may see at most."""
+    @property
+    def query_factor(self):
+        """What the queries are multiplied by: the scale, and log2(e) unless the softcap comes between."""
+        return self.q.dtype.type(self.scale * (LOG2E if self.softcap is None else 1.0))
+
+    def keys_seen(self, rows):
+        """How many keys, counted from 0, the queries in `rows` may see at most."""
         S = self.k.shape[1]
-        return max(0, min(S, self.query_offset + last)) if self.is_causal else S
+        return max(0, min(S, self.query_offset + rows.stop)) if self.is_causal else S
 
     def key_tiles(self, rows, size):
         """Slices of the keys that the queries in `rows` may see, at most `size` long. For a causal mask a cut stands where the
         diagonal begins, so that the tiles before it need no mask."""
-        seen = self.keys_seen(rows.start, rows.stop)
+        seen = self.keys_seen(rows)
         cuts = {*range(0, seen, size), seen}
         if self.is_causal:
             diagonal = (self.query_offset + rows.start + 1) // 128 * 128  # no tiny tiles
             cuts |= {diagonal} if 0 < diagonal < seen else set()
-        cuts = sorted(cuts)
-        return [slice(a, b) for a, b in pairwise(cuts)]
+        return [slice(a, b) for a, b in pairwise(sorted(cuts))]
 
     def allowed(self, heads, rows, columns):
-        """Which pairs of a tile may attend: boolean (heads or 1, rows, columns), or None where all may."""
-        allowed = None
-        if self.is_causal and columns.stop > self.query_offset + rows.start + 1:  # else all of them are in the past
-            positions = self.query_offset + np.arange(rows.start, rows.stop)[:, None]
-            allowed = (np.arange(columns.start, columns.stop) <= positions)[None]  # (1, rows, columns)
-        if self.mask is not None:
-            mask = self.mask[heads, rows, columns]
-            allowed = mask if allowed is None else allowed & mask
-        if self.bias is not None and self.bias_masks:
-            unmasked = self.bias[heads, rows, columns] != -np.inf
-            allowed = unmasked if allowed is None else allowed & unmasked
+        """Which pairs of a tile may attend: boolean, broadcasts to (heads, rows, columns); None where all may."""
+        shape, offset = (
+            (rows.stop - rows.start, columns.stop - columns.start),
+            self.query_offset + rows.start - columns.start,
+        )
+        crosses = self.is_causal and shape[1] > offset + 1  # else all of these keys are in the past
+        mask = None if self.mask is None else self.mask.tile(heads, rows, columns)
+        bias = self.bias.tile(heads, rows, columns) if self.bias_masks else None
+        allowed = allowed_pairs(shape, mask, bias, crosses, offset)
         return None if allowed is None or allowed.all() else allowed
 
-    bias_masks: bool = False
-
-    def scores(self, q, packed_keys, heads, rows, columns, out):
-        """The scores of a tile in units of log 2, so that 2 ** score is what exp(score) is; (heads, rows, columns)."""
+    def fill_scores(self, out, q, packed_keys, heads, rows, columns):
+        """Write the scores of a tile (heads, rows, columns) in units of log 2, so that 2 ** score is what exp(score) is."""
         np.matmul(q, packed_keys, out=out)
         if self.softcap is not None:
             out /= self.softcap
             np.tanh(out, out=out)
             out *= self.softcap * LOG2E
         if self.bias is not None:
-            bias = self.bias[heads, rows, columns]
+            bias = self.bias.tile(heads, rows, columns)
             out += np.where(bias == -np.inf, 0, bias) * LOG2E if self.bias_masks else bias * LOG2E
-        return out
 
-    @property
-    def query_factor(self):
-        """What the queries are multiplied by: the scale, and log2(e) unless the softcap comes between."""
-        return self.q.dtype.type(self.scale * (LOG2E if self.softcap is None else 1.0))
+
+class Spread:
+    """A mask or bias over (N, L, S): the caller's own memory, and for each head which part of it is meant."""
+
+    def __init__(self, x, shape):
+        x = x.reshape((1,) * (3 - x.ndim) + x.shape)
+        own = math.prod(x.shape[:-2])
+        self.which = np.broadcast_to(np.arange(own).reshape(x.shape[:-2]), shape[:-2]).reshape(math.prod(shape[:-2]))
+        self.parts = np.broadcast_to(x.reshape(own, *x.shape[-2:]), (own, *shape[-2:]))  # a view
+
+    def tile(self, heads, rows, columns):
+        """The part for a tile; (1, rows, columns) where all its heads share it."""
+        which = self.which[heads]
+        if (which == which[0]).all():
+            which = which[:1]
+        return self.parts[which, rows, columns]
+
+    def rows(self, rows, lead):
+        """The part for some queries of all heads, with the leading axes of the scores."""
+        part = self.parts[self.which, rows]
+        return part.reshape(*lead, *part.shape[-2:])
 
 
 def _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, softcap):
@@ -125,31 +144,23 @@ def _prepare(query, key, value, mask, bias, is_causal, query_offset, scale, soft
     shape = _checks.query_key_value(query.shape, key.shape, value.shape)
     dtype = result_dtype(query, key, value)
     wide = compute_dtype(dtype)
-    mask, bias = boolean_mask(mask), additive_bias(bias, wide)
-    for name, array in (("mask", mask), ("bias", bias)):
-        if array is not None:
-            _checks.broadcasts(name, array.shape, shape)
-    query_offset = _checks.causal_offset(is_causal, query_offset)
-    scale, softcap = _checks.default_scale(scale, query.shape[-1]), _checks.positive_softcap(softcap)
-
-    q, k, v = (
-        x.astype(wide, copy=False).reshape(-1 if x.size else math.prod(x.shape[:-2]), *x.shape[-2:]) for x in given
+    mask, bias, query_offset, scale, softcap = constraints(
+        query, shape, mask, bias, is_causal, query_offset, scale, softcap, wide
     )
-    limits = {}
-    limits["score"] = _longest_row(q) * _longest_row(k) * abs(scale)  # Cauchy-Schwarz: no |q . k| is larger
-    limits["bias"] = 0.0 if bias is None or not bias.size else float(np.abs(np.where(bias == -np.inf, 0, bias)).max())
-    limits["value"] = _longest_row(v)
-    capped = limits["score"] if softcap is None else min(softcap, limits["score"])
-    exponent = (capped + limits["bias"]) * LOG2E
+    q, k, v = (x.astype(wide, copy=False).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in given)
+    score = _longest_row(q) * _longest_row(k) * abs(scale)  # Cauchy-Schwarz: no |q . k| is larger
+    added = 0.0 if bias is None else float(np.abs(np.where(bias == -np.inf, 0, bias)).max(initial=0))
+    size = _longest_row(v)
+    exponent = ((score if softcap is None else min(softcap, score)) + added) * LOG2E
     return Problem(
-        q=q, k=k, v=v, mask=_heads_first(mask, shape), bias=_heads_first(bias, shape), is_causal=bool(is_causal),
-        query_offset=query_offset, scale=scale, softcap=softcap, given=given, output_shape=(*shape[:-1], v.shape[-1]),
-        dtype=dtype, bias_masks=bias is not None and bool((bias == -np.inf).any()),
+        q=q, k=k, v=v, mask=None if mask is None else Spread(mask, shape), bias=None if bias is None else Spread(bias, shape),
+        bias_masks=bias is not None and bool((bias == -np.inf).any()), is_causal=bool(is_causal), query_offset=query_offset,
+        scale=scale, softcap=softcap, given=given, output_shape=(*shape[:-1], v.shape[-1]), dtype=dtype,
         # Below 1e29 every score stands well above FAR_BELOW. NaN fails every comparison, so it is not tame.
-        tame=limits["score"] < 1e29 and limits["bias"] < 1e29 and limits["value"] < 1e29 and 0 not in shape,
+        tame=score < 1e29 and added < 1e29 and size < 1e29 and 0 not in shape,
         # Exponentials within 2 ** +-60, times values within 2 ** +-40, times up to 2 ** 27 keys: far from overflow at
         # 2 ** 128 and from what is lost below 2 ** -126.
-        bounded=exponent < 60 and (limits["value"] == 0 or 2.0**-40 < limits["value"] < 2.0**40),
+        bounded=exponent < 60 and (size == 0 or 2.0**-40 < size < 2.0**40),
     )  # fmt: skip
 
 
@@ -157,17 +168,6 @@ def _longest_row(x):
     """The largest length of a row; inf where it overflows, NaN where x holds NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return math.sqrt(float(np.einsum("nld,nld->nl", x, x).max(initial=0)))
-
-
-def _heads_first(x, shape):
-    """A mask or bias broadcast to (N, L, S); a view wherever NumPy can make one."""
-    if x is None:
-        return None
-    if math.prod(x.shape[:-2]) == 1:  # the same for all heads
-        return np.broadcast_to(x.reshape(x.shape[-2:] if x.ndim > 1 else (1, *x.shape) if x.ndim else (1, 1)),
-                               (math.prod(shape[:-2]), *shape[-2:]))  # fmt: skip
-    lead = np.broadcast_to(x, (*shape[:-2], *x.shape[-2:])).reshape(-1, *x.shape[-2:])
-    return np.broadcast_to(lead, (len(lead), *shape[-2:]))
 
 
 def _by_query_rows(problem):
@@ -187,9 +187,9 @@ def _query_tiles(problem):
         options = {"scale": problem.scale, "softcap": problem.softcap, "is_causal": problem.is_causal}
         options["query_offset"] = problem.query_offset + first if problem.is_causal else 0
         for name in ("mask", "bias"):
-            array = getattr(problem, name)
-            if array is not None:
-                options[name] = array[:, rows].reshape(*lead, rows.stop - first, array.shape[-1])
+            spread = getattr(problem, name)
+            if spread is not None:
+                options[name] = spread.rows(rows, lead)
         yield rows, options
 
 
@@ -207,12 +207,12 @@ def _forward(problem, output, log_sums=None):
     def work(share, shares):
         room = np.empty(heads * rows * columns, problem.q.dtype)
         for a in starts[share::shares]:
-            _attend(problem, slice(a, min(a + heads, N)), rows, columns, room, output, log_sums)
+            _attend_heads(problem, slice(a, min(a + heads, N)), rows, columns, room, output, log_sums)
 
-    _workers.run(work, len(starts), parallel=L * S >= 256 * 256)
+    _workers.run(work, len(starts), parallel=L * S >= WORTH_A_THREAD)
 
 
-def _attend(problem, heads, rows, columns, room, output, log_sums):
+def _attend_heads(problem, heads, rows, columns, room, output, log_sums):
     """All queries of a few heads."""
     key_heads = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)
     q, k, v = problem.q[heads] * problem.query_factor, problem.k[key_heads], problem.v[key_heads]
@@ -233,7 +233,7 @@ def _attend(problem, heads, rows, columns, room, output, log_sums):
                 continue
             j, width = keys.start % columns, keys.stop - keys.start
             p = room[: n * total.shape[1] * width].reshape(n, total.shape[1], width)
-            problem.scores(q[:, some], packed[keys.start // columns][:, :, j : j + width], heads, some, keys, p)
+            problem.fill_scores(p, q[:, some], packed[keys.start // columns][:, :, j : j + width], heads, some, keys)
             if largest is not None:
                 largest = _shift(p, allowed, largest, acc, total)
             np.exp2(p, out=p)
@@ -295,7 +295,7 @@ def flash_attention_backward(
         for head in range(share, len(k), shares):
             _head_backward(problem, head, grad, log_sums, row_sums, *grads)
 
-    _workers.run(work, len(k), parallel=q.shape[1] * k.shape[1] >= 256 * 256)
+    _workers.run(work, len(k), parallel=q.shape[1] * k.shape[1] >= WORTH_A_THREAD)
     return tuple(
         g.reshape(x.shape).astype(problem.dtype, copy=False) for g, x in zip(grads, problem.given, strict=True)
     )
@@ -309,12 +309,13 @@ def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, 
     """
     k, v, dtype = problem.k[key_head], problem.v[key_head], problem.q.dtype
     L, S, rows, columns = problem.q.shape[1], len(k), 256, 512
-    scaled_k, scale = k * dtype.type(problem.scale), dtype.type(problem.scale)
+    scale = dtype.type(problem.scale)
+    scaled_k = k * scale
     room = np.empty(rows * columns, dtype), np.empty(rows * columns, dtype)
     for head in range(key_head * problem.group, (key_head + 1) * problem.group):
-        late = problem.softcap is not None  # then the log of the sum must not go through tanh
+        capped = problem.softcap is not None  # then the log of the sum must not go through tanh
         q = np.concatenate(
-            [problem.q[head] * problem.query_factor, np.where(late, 0, -log_sums[head, :, None])], 1, dtype=dtype
+            [problem.q[head] * problem.query_factor, np.where(capped, 0, -log_sums[head, :, None])], 1, dtype=dtype
         )
         g = np.concatenate([grad[head], -row_sums[head, :, None]], 1)  # (L, D_v + 1)
         scaled_q = problem.q[head] * scale
@@ -324,7 +325,7 @@ def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, 
             )
             for i in range(0, L, rows):
                 some, heads = slice(i, min(i + rows, L)), slice(head, head + 1)
-                keys = slice(j, min(j + columns, S, problem.keys_seen(some.start, some.stop)))
+                keys = slice(j, min(j + columns, S, problem.keys_seen(some)))
                 if keys.stop <= j:
                     continue
                 allowed = problem.allowed(heads, some, keys)
@@ -332,18 +333,18 @@ def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, 
                     continue
                 shape = (some.stop - i, keys.stop - j)
                 p, grad_p = (x[: shape[0] * shape[1]].reshape(shape) for x in room)
-                problem.scores(q[None, some], packed_k[None, :, : shape[1]], heads, some, keys, p[None])
-                if late:
+                problem.fill_scores(p[None], q[None, some], packed_k[None, :, : shape[1]], heads, some, keys)
+                if capped:
                     p -= log_sums[head, some, None]
                 if allowed is not None:
-                    np.copyto(p, 0, where=~allowed[0])  # whatever stands there, its exponential must not overflow
+                    np.copyto(p[None], 0, where=~allowed)  # whatever stands there, its exponential must not overflow
                 np.exp2(p, out=p)  # (rows, columns): the weights
                 if allowed is not None:
-                    np.copyto(p, 0, where=~allowed[0])
+                    np.copyto(p[None], 0, where=~allowed)
                 grad_v[key_head, keys] += p.T @ g[some, :-1]
                 np.matmul(g[some], packed_v[:, : shape[1]], out=grad_p)
                 grad_p *= p  # (rows, columns): the gradient of the scores
-                if late:  # the slope of c tanh(x / c); the column of ones is no part of x
+                if capped:  # the slope of c tanh(x / c), computed again: the capped scores have become weights
                     grad_p *= 1 - np.tanh(q[some, :-1] @ packed_k[:-1, : shape[1]] / problem.softcap) ** 2
                 grad_q[head, some] += grad_p @ scaled_k[keys]
                 grad_k[key_head, keys] += grad_p.T @ scaled_q[some]
@@ -351,15 +352,13 @@ def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, 
 
 def _backward_by_query_rows(problem, grad_output):
     """The readable gradients, a tile of queries at a time."""
-    query, key, value = problem.given
     wide = problem.q.dtype
-    grads = np.zeros(query.shape, wide), np.zeros(key.shape, wide), np.zeros(value.shape, wide)
     query, key, value = (x.astype(wide, copy=False) for x in problem.given)
+    grad_query, grad_key, grad_value = (np.zeros(x.shape, wide) for x in problem.given)
     for rows, options in _query_tiles(problem):
-        parts = scaled_dot_product_attention_backward(
+        grad_query[..., rows, :], more_key, more_value = scaled_dot_product_attention_backward(
             grad_output[..., rows, :], query[..., rows, :], key, value, **options
         )
-        grads[0][..., rows, :] = parts[0]
-        grads[1][...] += parts[1]
-        grads[2][...] += parts[2]
-    return tuple(grad.astype(problem.dtype, copy=False) for grad in grads)
+        grad_key += more_key
+        grad_value += more_value
+    return tuple(grad.astype(problem.dtype, copy=False) for grad in (grad_query, grad_key, grad_value))

@@ -136,6 +136,9 @@ class MultiHeadAttention:
     def trace(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False):
         """The same computation, with every intermediate kept: a `Trace`, which prints itself as a table of shapes.
 
+        Shapes and arguments: as in the call; no cache. Errors: as there.
+        Source: the names are those of Vaswani et al. 2017, section 3.2.
+
         >>> print(MultiHeadAttention(8, 2).trace(np.zeros((3, 8), np.float32)))  # doctest: +ELLIPSIS
         x        (3, 8)     the layer's input, one row per token
         q        (2, 3, 4)  queries, split into heads

@@ -20,18 +20,24 @@ def allowed_pairs(shape, mask=None, bias=None, is_causal=False, query_offset=0):
     return allowed
 
 
-def masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap):
-    """The scores (..., H, L, S) that the softmax sees, and which pairs are allowed (None: all)."""
-    query, key = real_array("query", query), real_array("key", key)
-    shape = _checks.query_key(query.shape, key.shape)
-    dtype = compute_dtype(result_dtype(query, key))
+def constraints(query, shape, mask, bias, is_causal, query_offset, scale, softcap, dtype):
+    """Check all arguments but the three arrays; return mask, bias, query_offset, scale and softcap."""
     mask, bias = boolean_mask(mask), additive_bias(bias, dtype)
     for name, array in (("mask", mask), ("bias", bias)):
         if array is not None:
             _checks.broadcasts(name, array.shape, shape)
     query_offset = _checks.causal_offset(is_causal, query_offset)
-    scale, softcap = _checks.default_scale(scale, query.shape[-1]), _checks.positive_softcap(softcap)
+    return mask, bias, query_offset, _checks.default_scale(scale, query.shape[-1]), _checks.positive_softcap(softcap)
 
+
+def masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softcap):
+    """The scores (..., H, L, S) that the softmax sees, which pairs are allowed (None: all), and scale and softcap as used."""
+    query, key = real_array("query", query), real_array("key", key)
+    shape = _checks.query_key(query.shape, key.shape)
+    dtype = compute_dtype(result_dtype(query, key))
+    mask, bias, query_offset, scale, softcap = constraints(
+        query, shape, mask, bias, is_causal, query_offset, scale, softcap, dtype
+    )
     query, key = query.astype(dtype, copy=False), key.astype(dtype, copy=False)
     key = repeat_heads(key, shape)  # (..., H, S, D)
     with np.errstate(invalid="ignore", over="ignore"):  # what stands behind a mask may be anything
@@ -43,7 +49,7 @@ def masked_scores(query, key, mask, bias, is_causal, query_offset, scale, softca
     allowed = allowed_pairs(shape, mask, bias, is_causal, query_offset)
     if allowed is not None:
         np.copyto(scores, -np.inf, where=~allowed)
-    return scores, allowed
+    return scores, allowed, scale, softcap
 
 
 def attention_scores(query, key, *, mask=None, bias=None, is_causal=False, query_offset=0, scale=None, softcap=None):

@@ -79,23 +79,25 @@ def may_look(x):
     return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def norm(x):
-    """The root of the sum of squares, as a float: inf or NaN where x holds such a value or a square overflows."""
+def norm_or_zero(x):
+    """The root of the sum of squares, as a float: inf or NaN where x holds such a value or a square overflows; 0 where values may
+    not be seen, under torch.func.vmap and on fake tensors, so that nothing is found there."""
     try:
         return torch.linalg.vector_norm(x.detach(), dtype=compute_dtype(x.dtype)).item()
-    except RuntimeError:  # under torch.func.vmap and on fake tensors there are no values to look at
+    except RuntimeError:
         return 0.0
 
 
 def all_finite(*tensors):
     """Whether the tensors hold neither NaN nor inf; huge numbers count as not finite, which is the safe side."""
-    return all(norm(x) < torch.inf for x in tensors)
+    return all(norm_or_zero(x) < torch.inf for x in tensors)
 
 
 def kernels_are_safe(query, key, value, scale):
-    """Whether no score can overflow, and nothing is NaN or inf. The kernels add -inf to the scores of masked pairs, so that a NaN
-    or an inf there stays; and they take a row of NaN scores for a masked one."""
-    return norm(query) * norm(key) * max(1.0, abs(scale)) < 1e38 and norm(value) < torch.inf  # Cauchy-Schwarz
+    """Whether no score can overflow, scaled or not yet, and nothing is NaN or inf. The kernels add -inf to the scores of masked
+    pairs, so that a NaN or an inf there stays; and they take a row of NaN scores for a masked one."""
+    largest = norm_or_zero(query) * norm_or_zero(key) * max(1.0, abs(scale))  # Cauchy-Schwarz
+    return largest < 1e38 and norm_or_zero(value) < torch.inf
 
 
 def without_autocast(device):

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from .. import _checks
 from ._tensors import all_finite, compute_dtype, kernels_are_safe, may_look, same_kind, without_autocast
 from .heads import repeat_heads
+from .masks import causal_mask
 from .scores import constraints, masked_scores
 from .softmax import softmax
 
@@ -64,7 +65,7 @@ def scaled_dot_product_attention(
         if fused and (not may_look(query) or kernels_are_safe(query, key, value, scale)):
             return _fused(query, key, value, bias, allowed, triangle, given_scale, dropout_p)
         if triangle:
-            allowed = constraints(query, shape, None, None, True, 0, scale, None, query.dtype)[1]
+            allowed = causal_mask(*shape[-2:], device=query.device)
         return _eager(query, key, value, shape, bias, allowed, scale, softcap, dropout_p, return_weights)
 
 
@@ -82,7 +83,7 @@ def _fused(query, key, value, bias, allowed, triangle, scale, dropout_p):
         grouped = True
     query, key, value = (_four_axes(x) for x in (query, key, value))
     output = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=_mask_like(attn_mask, lead, query, key), dropout_p=dropout_p, is_causal=triangle,
+        query, key, value, attn_mask=_mask_like(attn_mask, lead, key.shape[-2]), dropout_p=dropout_p, is_causal=triangle,
         scale=scale, enable_gqa=grouped,
     )  # fmt: skip
     output = output.reshape(*lead, *output.shape[-2:])  # (..., H, L, D_v)
@@ -96,15 +97,14 @@ def _four_axes(x):
     return x[(None,) * (4 - x.ndim)] if x.ndim < 4 else x.flatten(0, -4)
 
 
-def _mask_like(attn_mask, lead, query, key):
-    """A mask that broadcasts to (*lead, L, S) as one that broadcasts to (B, H, L, S), its last axis of size S."""
+def _mask_like(attn_mask, lead, S):
+    """A mask that broadcasts to (*lead, L, S) as one that broadcasts to (B, H, L, S); some kernels want its last axis whole."""
     if attn_mask is None:
         return None
-    attn_mask = attn_mask.expand(*attn_mask.shape[:-1], key.shape[-2]) if attn_mask.ndim else attn_mask
+    attn_mask = attn_mask.expand(*attn_mask.shape[:-1], S)
     if attn_mask.ndim > 3 and len(lead) > 2:  # leading axes that are flattened with those of query
-        attn_mask = attn_mask[(None,) * (len(lead) + 2 - attn_mask.ndim)]
-        attn_mask = attn_mask.expand(*lead[:-1], *attn_mask.shape[-3:]).flatten(0, -4)
-    return attn_mask[(None,) * (4 - attn_mask.ndim)]
+        attn_mask = attn_mask.expand(*lead[:-1], *attn_mask.shape[-3:])
+    return _four_axes(attn_mask)
 
 
 def _eager(query, key, value, shape, bias, allowed, scale, softcap, dropout_p, return_weights):

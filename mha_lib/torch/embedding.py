@@ -2,6 +2,7 @@
 
 import torch
 
+from .. import _checks
 from ._tensors import compute_dtype, real_tensor
 
 
@@ -36,7 +37,7 @@ def layer_norm(x, weight=None, bias=None, eps=1e-5):
     >>> layer_norm(torch.tensor([[1.0, 3.0]]), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    x = real_tensor("x", x)
+    x, eps = real_tensor("x", x), _checks.number("eps", eps)
     if x.ndim == 0:
         raise ValueError("x must have at least the axis (E,), got a single number")
     for name, given in (("weight", weight), ("bias", bias)):

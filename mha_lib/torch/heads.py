@@ -18,8 +18,10 @@ def split_heads(x, num_heads):
             [[3, 4, 5]]])
     """
     num_heads = _checks.integer("num_heads", num_heads, 1)
-    if not isinstance(x, torch.Tensor) or x.ndim < 2:
-        raise ValueError(f"x must be a tensor with the axes (..., L, H*D), got {tuple(getattr(x, 'shape', ()))}")
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a torch.Tensor, got {type(x).__name__}")
+    if x.ndim < 2:
+        raise ValueError(f"x must have the axes (..., L, H*D), got shape {tuple(x.shape)}")
     if x.shape[-1] % num_heads:
         raise ValueError(f"the last axis of x must be divisible by num_heads, got {tuple(x.shape)} and {num_heads}")
     return x.unflatten(-1, (num_heads, x.shape[-1] // num_heads)).transpose(-3, -2)  # (..., H, L, D)
@@ -35,8 +37,10 @@ def merge_heads(x):
     >>> merge_heads(torch.tensor([[[0, 1, 2]], [[3, 4, 5]]]))
     tensor([[0, 1, 2, 3, 4, 5]])
     """
-    if not isinstance(x, torch.Tensor) or x.ndim < 3:
-        raise ValueError(f"x must be a tensor with the axes (..., H, L, D), got {tuple(getattr(x, 'shape', ()))}")
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a torch.Tensor, got {type(x).__name__}")
+    if x.ndim < 3:
+        raise ValueError(f"x must have the axes (..., H, L, D), got shape {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)  # (..., L, H*D)
 
 

@@ -91,6 +91,9 @@ class MultiHeadAttention(nn.Module):
     def trace(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False):
         """The same computation (without dropout), with every intermediate kept: a `Trace`, which prints itself as a table.
 
+        Shapes and arguments: as in the call; no cache. Errors: as there.
+        Source: the names are those of Vaswani et al. 2017, section 3.2.
+
         >>> print(MultiHeadAttention(8, 2).trace(torch.zeros(3, 8)))  # doctest: +ELLIPSIS
         x        (3, 8)     the layer's input, one row per token
         q        (2, 3, 4)  queries, split into heads

@@ -7,17 +7,17 @@ from .draw import hatch, outline, shades, write, xy
 GREY = "#7A7A7A"
 
 
-def reduced(values, most_rows=12, most_columns=32):
-    """At most 12 x 32 evenly chosen numbers of a matrix (real ones, no means)."""
+def reduced(values, most=16):
+    """At most `most` x `most` evenly chosen numbers of a matrix (real ones, no means)."""
     m, n = values.shape
-    rows = np.linspace(0, max(m - 1, 0), min(m, most_rows)).astype(int)
-    columns = np.linspace(0, max(n - 1, 0), min(n, most_columns)).astype(int)
+    rows = np.linspace(0, max(m - 1, 0), min(m, most)).astype(int)
+    columns = np.linspace(0, max(n - 1, 0), min(n, most)).astype(int)
     return values[np.ix_(rows, columns)]
 
 
 def look(values, x, y, w, h, color, sheets=1, top=None, parts=1):
     """A small view of a matrix: shade is magnitude in ten steps; sheets behind it stand for more heads."""
-    values = reduced(values, 16)
+    values = reduced(values)
     m, n = values.shape
     out = []
     for s in range(min(sheets, 4) - 1, 0, -1):

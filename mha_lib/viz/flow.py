@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .. import _checks
 from .cards import GREY, arrow, band, line, look, pill, tall_card, wide_card
 from .draw import BLUE, frame, svg, write
 from .figure import Figure
@@ -74,8 +75,9 @@ def flow(trace, *, title=None, head=0):
     a, lead = examples(trace)
     H, L, D = a["q"].shape
     kv, S, Dv = a["v"].shape
-    if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < H:
-        raise ValueError(f"head must be an integer from 0 to {H - 1}, got {head!r}")
+    head = _checks.integer("head", head, 0)
+    if head >= H:
+        raise ValueError(f"head must be one of the {H} heads 0..{H - 1}, got {head}")
     d, h = "D" if Dv == D else "D_v", "H" if kv == H else "H_kv"
     letters = dict.fromkeys(("scores", "weights"), "H × L × S") | {"x": "L × E", "output": "L × E", "q": "H × L × D"}
     letters |= {"k": f"{h} × S × D", "v": f"{h} × S × {d}", "heads": f"H × L × {d}", "concat": f"L × H·{d}"}

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from .. import _checks
 from .draw import BLUE, MARK, ORANGE, cut, esc, frame, hatch, num, outline, shades, svg, width, write
 from .figure import Figure
 from .inputs import allowed, array, both_labels, cell, labels, unique
@@ -44,8 +45,7 @@ def head_maps(
     H, L, S = values.shape
     if max(L, S) > MOST:
         raise ValueError(f"weights must be at most {MOST} x {MOST} to be readable, got {L} x {S}; pass a slice")
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise ValueError(f"columns must be a positive integer, got {columns!r}")
+    columns = _checks.integer("columns", columns, 1)
     tokens, keys = both_labels(tokens, keys, L, S, "tokens")
     titles = [f"head {h}" for h in range(H)] if titles is None else labels("titles", titles, H, "head (H)")
     may, marked = allowed(mask, values.shape), cell(highlight, tokens, keys)

@@ -96,14 +96,6 @@ def unique(texts):
     return [f"{text} ({i})" if count[text] > 1 else text for i, text in enumerate(texts)]
 
 
-def positive(name, value):
-    """Return `value` as a float above 0."""
-    value = float(array(name, value, "()", 0))
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number or None, got {value:g}")
-    return value
-
-
 def decimal_places(value, default):
     """Return how many decimals to print."""
     if value is None:

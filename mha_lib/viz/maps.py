@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import _checks
 from .draw import BLUE, MARK, ORANGE, SMALLEST, UNDER_TEXT, cut, esc, frame, hatch, num, outline, svg, width, write, xy
 from .figure import Figure
-from .inputs import allowed, array, both_labels, cell, labels, positive, unique
+from .inputs import allowed, array, both_labels, cell, labels, unique
 
 WIDE = 420  # about the width that still reads well on a phone
 MOST = 64  # rows or columns
@@ -79,7 +80,7 @@ def cells(grid, values, shade):
 def limit(values, label, vmax):
     """The value with the full shade: `vmax`, else 1 for weights, else the largest magnitude."""
     if vmax is not None:
-        return positive("vmax", vmax)
+        return _checks.positive("vmax", vmax, "a positive number or None")
     finite = np.abs(values[np.isfinite(values)])
     most = float(finite.max()) if finite.size else 0.0
     return 1.0 if (label == "weight" and most <= 1 + 1e-6) or most == 0 else most
