@@ -6,8 +6,6 @@ if (location.protocol === "file:") {
 document.addEventListener("DOMContentLoaded", () => {
   // myst-nb: the label of a folded cell differs from its visible text
   document.querySelectorAll("summary[aria-label]").forEach((e) => e.removeAttribute("aria-label"));
-  // myst-parser: the boxes of a task list have no label
-  document.querySelectorAll(".task-list-item-checkbox").forEach((e) => e.setAttribute("aria-label", e.parentElement.textContent.trim()));
   // docutils: the bibliography's list and entries have roles that do not fit together
   document.querySelectorAll(".citation-list").forEach((list) => {
     list.removeAttribute("role");
@@ -27,5 +25,23 @@ function markScrollers() {
     else e.removeAttribute("tabindex");
   });
 }
-window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(markScrollers));
+
+// A line may break between a formula and the comma after it; keep them together.
+function keepPunctuation() {
+  document.querySelectorAll(".bd-article span.math").forEach((formula) => {
+    const mark = formula.nextSibling?.nodeType === Node.TEXT_NODE && formula.nextSibling.data.match(/^[,.;:)?!]+/)?.[0];
+    if (!mark) return;
+    formula.nextSibling.data = formula.nextSibling.data.slice(mark.length);
+    const together = document.createElement("span");
+    together.style.whiteSpace = "nowrap";
+    formula.replaceWith(together);
+    together.append(formula, mark);
+  });
+}
+
+window.addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
+  keepPunctuation();
+  markScrollers();
+});
 window.addEventListener("resize", markScrollers);
