@@ -5,7 +5,7 @@ far and the weighted sum of the values so far, and divides at the end. That is e
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from .. import _checks
 from . import _workers
 from ._arrays import compute_dtype, real_array, result_dtype
 from .attention import scaled_dot_product_attention, scaled_dot_product_attention_backward
+from .masks import causal_mask
 from .scores import allowed_pairs, constraints
 
 LOG2E = math.log2(math.e)
@@ -66,6 +67,7 @@ class Problem:
     dtype: Any
     tame: bool  # all finite and no score can overflow; else whole rows are computed, with the care that NaN needs
     bounded: bool  # no exponential can leave the range of float32, even without subtracting a maximum
+    triangles: dict = field(default_factory=dict)
 
     @property
     def group(self):
@@ -92,17 +94,25 @@ class Problem:
             cuts |= {diagonal} if 0 < diagonal < seen else set()
         return [slice(a, b) for a, b in pairwise(sorted(cuts))]
 
-    def allowed(self, heads, rows, columns):
-        """Which pairs of a tile may attend: boolean, broadcasts to (heads, rows, columns); None where all may."""
+    def keep(self, heads, rows, columns):
+        """1 where a pair of a tile may attend, 0 where not; broadcasts to (heads, rows, columns). None where all may."""
         shape, offset = (
             (rows.stop - rows.start, columns.stop - columns.start),
             self.query_offset + rows.start - columns.start,
         )
         crosses = self.is_causal and shape[1] > offset + 1  # else all of these keys are in the past
+        if self.mask is None and not self.bias_masks:
+            return self.triangle(shape, offset) if crosses else None
         mask = None if self.mask is None else self.mask.tile(heads, rows, columns)
         bias = self.bias.tile(heads, rows, columns) if self.bias_masks else None
         allowed = allowed_pairs(shape, mask, bias, crosses, offset)
-        return None if allowed is None or allowed.all() else allowed
+        return None if allowed.all() else allowed.astype(self.q.dtype)
+
+    def triangle(self, shape, offset):
+        """A causal mask as numbers. Nearly all tiles on the diagonal need the same one, so it is made once."""
+        if (shape, offset) not in self.triangles:
+            self.triangles[shape, offset] = causal_mask(*shape, offset).astype(self.q.dtype)
+        return self.triangles[shape, offset]
 
     def fill_scores(self, out, q, packed_keys, heads, rows, columns):
         """Write the scores of a tile (heads, rows, columns) in units of log 2, so that 2 ** score is what exp(score) is."""
@@ -228,17 +238,17 @@ def _attend_heads(problem, heads, rows, columns, room, output, log_sums):
         total = np.zeros(acc.shape[:-1], q.dtype)  # (n, rows): the sum of the exponentials so far
         largest = None if problem.bounded else np.full((*total.shape, 1), FAR_BELOW, q.dtype)
         for keys in problem.key_tiles(some, columns):
-            allowed = problem.allowed(heads, some, keys)
-            if allowed is not None and not allowed.any():
+            keep = problem.keep(heads, some, keys)
+            if keep is not None and not keep.any():
                 continue
             j, width = keys.start % columns, keys.stop - keys.start
             p = room[: n * total.shape[1] * width].reshape(n, total.shape[1], width)
             problem.fill_scores(p, q[:, some], packed[keys.start // columns][:, :, j : j + width], heads, some, keys)
             if largest is not None:
-                largest = _shift(p, allowed, largest, acc, total)
+                largest = _shift(p, keep, largest, acc, total)
             np.exp2(p, out=p)
-            if allowed is not None:
-                np.copyto(p, 0, where=~allowed)
+            if keep is not None:
+                p *= keep  # all is finite here, so times 0 is 0
             total += p @ ones[:width]  # a product is faster than a sum along rows
             acc += p @ v[:, keys]
         if log_sums is not None:
@@ -247,10 +257,10 @@ def _attend_heads(problem, heads, rows, columns, room, output, log_sums):
         acc /= np.where(total == 0, 1, total)[..., None]  # a query that saw nothing keeps its zeros
 
 
-def _shift(p, allowed, largest, acc, total):
+def _shift(p, keep, largest, acc, total):
     """The online softmax: subtract the largest score so far, and rescale what was summed up under a smaller one."""
-    if allowed is not None:
-        np.copyto(p, FAR_BELOW, where=~allowed)
+    if keep is not None:
+        np.copyto(p, FAR_BELOW, where=keep == 0)
     new = np.maximum(largest, p.max(-1, keepdims=True))
     p -= new
     np.maximum(p, -126, out=p)  # 2 ** -126 is as good as 0 beside 1, and exp2 is slow where its result is tinier
@@ -328,19 +338,19 @@ def _head_backward(problem, key_head, grad, log_sums, row_sums, grad_q, grad_k, 
                 keys = slice(j, min(j + columns, S, problem.keys_seen(some)))
                 if keys.stop <= j:
                     continue
-                allowed = problem.allowed(heads, some, keys)
-                if allowed is not None and not allowed.any():
+                keep = problem.keep(heads, some, keys)
+                if keep is not None and not keep.any():
                     continue
                 shape = (some.stop - i, keys.stop - j)
                 p, grad_p = (x[: shape[0] * shape[1]].reshape(shape) for x in room)
                 problem.fill_scores(p[None], q[None, some], packed_k[None, :, : shape[1]], heads, some, keys)
                 if capped:
                     p -= log_sums[head, some, None]
-                if allowed is not None:
-                    np.copyto(p[None], 0, where=~allowed)  # whatever stands there, its exponential must not overflow
+                if keep is not None:
+                    np.copyto(p[None], 0, where=keep == 0)  # whatever stands there, its exponential must not overflow
                 np.exp2(p, out=p)  # (rows, columns): the weights
-                if allowed is not None:
-                    np.copyto(p[None], 0, where=~allowed)
+                if keep is not None:
+                    p[None] *= keep
                 grad_v[key_head, keys] += p.T @ g[some, :-1]
                 np.matmul(g[some], packed_v[:, : shape[1]], out=grad_p)
                 grad_p *= p  # (rows, columns): the gradient of the scores
