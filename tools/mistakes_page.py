@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
+from figures import real_weights
 
 import mha_lib.numpy as right
-from mha_lib.data import load_layer
 from mha_lib.mistakes import MISTAKES
 
 PAGE = Path(__file__).parents[1] / "chapters" / "mistakes.md"
@@ -27,15 +26,9 @@ behind the weights. That is a lesson, too: one number that comes out right prove
 """
 
 
-def weight_of_animal(project=right.project, split_heads=right.split_heads, attend=right.scaled_dot_product_attention):
+def weight_of_animal(**steps):
     """The weight from "it" to "animal" in head 1 of the real layer, with some of its steps replaced."""
-    layer = load_layer()
-    x = layer.x.astype(np.float64)
-    q, k, v = (
-        split_heads(project(x, W, b), layer.num_heads)
-        for W, b in ((layer.W_Q, layer.b_Q), (layer.W_K, layer.b_K), (layer.W_V, layer.b_V))
-    )
-    weights = attend(q, k, v, return_weights=True)[1]
+    layer, weights = real_weights(**steps)
     return weights[1][layer.tokens.index("it")][layer.tokens.index("animal")]
 
 

@@ -7,8 +7,6 @@ The notebooks draw that file and never measure: a page must not change because a
 import json
 import os
 import platform
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -16,24 +14,9 @@ for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"):
     os.environ[f"{library}_NUM_THREADS"] = "1"  # read when NumPy is loaded, so before the import
 
 import numpy as np  # noqa: E402
+from machine import processor  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "chapters" / "timings.json"
-
-
-def processor():
-    """The name that the processor gives itself."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        names = [
-            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
-        if names:
-            return names[0]
-    if sys.platform == "darwin":
-        return subprocess.run(
-            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    return platform.processor() or platform.machine()
 
 
 def seconds(function, calls):

@@ -208,10 +208,9 @@ def _forward(problem, output, log_sums=None):
     N, L, _ = problem.q.shape
     S = problem.k.shape[1]
     rows, columns = min(128 if problem.is_causal else 256, L), min(512, S)
-    heads = max(
-        1, min(-(-N // _workers.available_cores()), TILE // (rows * columns))
-    )  # short sequences: several heads a time
-    heads = heads if problem.group == 1 else 1
+    heads = 1  # at a time; of short sequences several, if each has a key head of its own
+    if problem.group == 1:
+        heads = max(1, min(-(-N // _workers.available_cores()), TILE // (rows * columns)))
     starts = range(0, N, heads)
 
     def work(share, shares):
@@ -227,9 +226,8 @@ def _attend_heads(problem, heads, rows, columns, room, output, log_sums):
     key_heads = slice(heads.start // problem.group, (heads.stop - 1) // problem.group + 1)
     q, k, v = problem.q[heads] * problem.query_factor, problem.k[key_heads], problem.v[key_heads]
     n, L, S = len(q), q.shape[1], k.shape[1]
-    packed = [
-        np.ascontiguousarray(k[:, j : j + columns].swapaxes(1, 2)) for j in range(0, S, columns)
-    ]  # (n, D, columns) each
+    upright = k.swapaxes(1, 2)  # (n, D, S)
+    packed = [np.ascontiguousarray(upright[:, :, j : j + columns]) for j in range(0, S, columns)]
     ones = np.ones(columns, q.dtype)
     for first in range(0, L, rows):
         some = slice(first, min(first + rows, L))

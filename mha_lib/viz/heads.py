@@ -30,7 +30,8 @@ def head_maps(
 
     tokens, keys: L queries and S keys; keys=None means the same tokens.
     titles: H texts; None counts "head 0", "head 1", ... as the code does.
-    columns: maps side by side. mask: boolean, True = may attend, broadcast to (H, L, S).
+    columns: maps side by side. mask: boolean, True = may attend, broadcast to (H, L, S); what leaks through it is marked by
+    `attention_map` only.
     highlight: (query, key), tokens or indices: outlines that cell in every map and states its value.
     label, vmax: as in `attention_map`.
 
