@@ -1,6 +1,7 @@
 """flash_attention and its backward: the same as the readable functions, by tiles, in linear memory, without leftover threads."""
 
 import threading
+import timeit
 import tracemalloc
 
 import numpy as np
@@ -270,3 +271,14 @@ def test_never_more_workers_than_cores_or_items(monkeypatch):
         calls = []
         _workers.run(lambda share, shares, calls=calls: calls.append((share, shares)), count)
         assert sorted(calls) == [(i, want) for i in range(want)]
+
+
+def test_faster_than_the_readable_function(rng):
+    """A loose bound on what tiles are for; `make bench` measures. The best of three each, since machines are noisy."""
+    q, k, v = rng.standard_normal((3, 1, 8, 2048, 64), dtype=np.float32)
+
+    def seconds(attend):
+        attend(q, k, v, is_causal=True)
+        return min(timeit.repeat(lambda: attend(q, k, v, is_causal=True), number=1, repeat=3))
+
+    assert seconds(scaled_dot_product_attention) > 3 * seconds(flash_attention)

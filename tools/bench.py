@@ -31,12 +31,16 @@ def restart_without_openblas_settings(kernel):
 
 
 def interleaved(candidates, budget, minimum=3):
-    """Median seconds of each candidate: all in turn, again and again, until the budget of seconds is spent."""
+    """Median seconds of each candidate: all in turn, again and again, until the budget of seconds is spent.
+
+    A pause stands before each call: PyTorch's threads go on spinning for milliseconds after theirs, on the cores of the next one.
+    """
     times, start = {name: [] for name in candidates}, time.perf_counter()
     for call in candidates.values():
         call()
     while len(next(iter(times.values()))) < minimum or time.perf_counter() - start < budget:
         for name, call in candidates.items():
+            time.sleep(0.01)
             before = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - before)
