@@ -73,11 +73,15 @@ def toc_files():
 def test_table_of_contents_is_complete():
     pages = Counter(
         p.relative_to(ROOT).with_suffix("").as_posix()
-        for p in (ROOT / "chapters").rglob("*")
+        for p in [
+            *(ROOT / "chapters").rglob("*"),
+            *(ROOT / "exercises/learn").rglob("*"),
+            *(ROOT / "exercises").glob("*.md"),
+        ]
         if p.suffix in (".ipynb", ".md") and ".ipynb_checkpoints" not in p.parts
     )
-    listed = Counter(f for f in toc_files() if f.startswith("chapters/"))
-    assert listed == pages, f"only in _toc.yml: {sorted(listed - pages)}; only in chapters: {sorted(pages - listed)}"
+    listed = Counter(toc_files())
+    assert listed == pages, f"only in _toc.yml: {sorted(listed - pages)}; not in it: {sorted(pages - listed)}"
 
 
 def test_other_entries_of_the_table_of_contents_exist():
@@ -94,10 +98,11 @@ def prose():
     for path in [
         ROOT / "index.md",
         *sorted((ROOT / "chapters").glob("*.md")),
+        *sorted((ROOT / "exercises").glob("*.md")),
         *sorted((ROOT / "mha_lib").rglob("*.py")),
     ]:
         yield path.name, path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+    for path in [*sorted((ROOT / "chapters").glob("*.ipynb")), *sorted((ROOT / "exercises").glob("*.ipynb"))]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         yield path.name, "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 

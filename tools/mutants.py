@@ -29,6 +29,7 @@ N, T = "mha_lib/numpy/", "mha_lib/torch/"
 ATTENTION, MASKS, HEADS, LAYER, GRADIENTS, FLASH = (
     f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead", "gradients", "flash")
 )
+JUDGE, BANK = "mha_lib/questions/_judge.py", "tests/test_exercises.py"
 MUTANTS = [
     Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
     Mutant("divide by d_k, seen by a notebook", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim",
@@ -104,13 +105,25 @@ MUTANTS = [
     Mutant("interop: weight not transposed", "mha_lib/interop.py", 'weights["W_O"] = _array(module.out_proj.weight).T.copy()',
            'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
     Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
+    Mutant("judge: any number of explanations is one", JUDGE, "if len(explanations) == 1:", "if explanations:", BANK),
+    Mutant("judge: the first result explains all", JUDGE, "return all(_same(t.got", "return any(_same(t.got", BANK),
+    Mutant("judge: changed inputs pass", JUDGE, "and not any(t.touched for t in trials)", "", BANK),
+    Mutant("judge: shapes do not count", JUDGE, "if got.shape != want.shape:", "if got.size != want.size:", BANK),
+    Mutant("judge: lists pass", JUDGE, "if not isinstance(got, np.ndarray | np.generic) and not", "if False and not", BANK),
+    Mutant("judge: dtypes do not count", JUDGE, "if dtype and got.dtype != want.dtype:", "if False:", BANK),
+    Mutant("judge: a looser tolerance", JUDGE, "<= tolerance * largest", "<= 100_000 * tolerance * largest", BANK),
+    Mutant("judge: NaN equals a number", JUDGE, "~(np.isnan(got) & np.isnan(want))", "~np.isnan(got)", "tests/test_check.py"),
+    Mutant("judge: the same inputs for every seed", JUDGE, "default_rng([seed, index])", "default_rng(index)", "tests/test_check.py"),
+    Mutant("check: hidden parts are shown", "mha_lib/check.py", "Local(names), seed, hidden=False", "Local(names), seed",
+           "tests/test_check.py"),
+    Mutant("check: an answer gets the inputs themselves", "mha_lib/check.py", "given = copy.deepcopy(call)", "given = call", BANK),
 ]  # fmt: skip
 
 
 def run(mutant):
     """What became of the mutant: "killed", or the reason why that cannot be said."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("mha_lib", "tests", "chapters", "pyproject.toml"):
+        for name in ("mha_lib", "tests", "tools", "chapters", "exercises", "pyproject.toml"):
             source, target = ROOT / name, Path(folder, name)
             ignore = shutil.ignore_patterns("__pycache__", "*.checkpoint*")
             shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
