@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks timings bench mutants test clean
+.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants test clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
@@ -28,12 +28,22 @@ book: env ## build the book from the stored outputs, warnings as errors
 serve: book ## show the book on http://127.0.0.1:8000
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
-lab: env ## open the notebooks in JupyterLab, trusted, so that their pictures show
-	$(BIN)/jupyter trust chapters/*.ipynb
-	$(BIN)/jupyter lab chapters
+lab: env ## open chapters and your own copies of the exercises (work/exercises) in JupyterLab
+	@mkdir -p work/exercises
+	@for f in exercises/learn/*.ipynb; do test -e work/exercises/$${f##*/} || cp $$f work/exercises/; done
+	$(BIN)/jupyter trust chapters/*.ipynb work/exercises/*.ipynb # else their pictures do not show
+	$(BIN)/jupyter lab
 
 notebooks: env ## run every notebook again, in place; a second run changes no byte
 	$(BIN)/python tools/notebooks.py chapters
+
+exercises: env ## make the learner's notebooks in exercises/learn from the masters
+	$(BIN)/python tools/exercises.py
+
+class: ## make the class edition, without solutions, and Otter's autograder: make class OUT=dir
+	$(PYTHON) -m venv .venv-class
+	.venv-class/bin/python -m pip install --quiet -e ".[class]"
+	.venv-class/bin/python tools/class_edition.py $(or $(OUT),$(error say where to: make class OUT=dir))
 
 timings: env ## measure speeds on this machine into chapters/timings.json; then `make notebooks`
 	$(BIN)/python tools/timings.py
@@ -48,7 +58,7 @@ test: env ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -m "not book"
-	$(BIN)/python -m pytest $(NBVAL) chapters
+	$(BIN)/python -m pytest $(NBVAL) chapters exercises/learn
 	$(BIN)/python tools/mutants.py
 	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
 	$(BIN)/python -m pytest -m book
