@@ -1,6 +1,7 @@
 """Every exercise: right answers score full marks and are accused of nothing, wrong ones lose their points and are named."""
 
 import ast
+from dataclasses import replace
 from importlib import import_module
 
 import nbformat
@@ -194,3 +195,13 @@ def test_the_solutions_use_only_what_is_offered(path, master):
             found = {f"{node.module}.{alias.name}" for alias in node.names}
             outside = {n for n in found - allowed if n.split(".")[1] not in ("check", "data", "viz")}
             assert not outside, f"{path.stem} uses {outside}, which it does not offer"
+
+
+def test_two_mistakes_that_explain_the_same_name_neither():
+    question = load("04_scores")["q2"]
+    slip = question.slips["one_by_one"]
+    alike = replace(question, slips={"one": slip, "other": ("Another sentence.", slip[1])})
+    answer = Local({question.asks: slip[1]})
+    assert judge(load("04_scores"), replace(question, slips={"one": slip}), answer, 0).kind == "one"
+    v = judge(load("04_scores"), alike, answer, 0)
+    assert v.kind == "wrong_shape" and not v.section

@@ -45,3 +45,4 @@ window.addEventListener("load", async () => {
   markScrollers();
 });
 window.addEventListener("resize", markScrollers);
+document.addEventListener("toggle", markScrollers, true); // what a fold hides has no width until it opens
