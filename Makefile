@@ -45,6 +45,9 @@ class: ## make the class edition, without solutions, and Otter's autograder: mak
 	.venv-class/bin/python -m pip install --quiet -e ".[class]"
 	.venv-class/bin/python tools/class_edition.py $(or $(OUT),$(error say where to: make class OUT=dir))
 
+grade: env ## grade a folder of notebooks: make grade SUBMISSIONS=dir OUT=dir ARGS="--due 2027-01-31T23:59 --late 10"
+	$(BIN)/python -m grading $(or $(SUBMISSIONS),$(error say what to grade: make grade SUBMISSIONS=dir OUT=dir)) $(or $(OUT),$(error say where to: make grade SUBMISSIONS=dir OUT=dir)) $(ARGS)
+
 timings: env ## measure speeds on this machine into chapters/timings.json; then `make notebooks`
 	$(BIN)/python tools/timings.py
 
