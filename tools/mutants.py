@@ -117,13 +117,21 @@ MUTANTS = [
     Mutant("check: hidden parts are shown", "mha_lib/check.py", "Local(names), seed, hidden=False", "Local(names), seed",
            "tests/test_check.py"),
     Mutant("check: an answer gets the inputs themselves", "mha_lib/check.py", "given = copy.deepcopy(call)", "given = call", BANK),
+    Mutant("grader: the solutions are in the sandbox", "grading/offered.py", "if path.stem in kept:", "if True:",
+           "tests/grading/test_offered.py"),
+    Mutant("grader: formulas reach a spreadsheet", "grading/tables.py", "return \"'\" + value if", "return value if",
+           "tests/grading/test_tables.py"),
+    Mutant("grader: the environment is passed on", "grading/bubblewrap.py", '"--clearenv", ', "",
+           "tests/grading/test_sandbox.py"),
+    Mutant("grader: lateness costs nothing", "grading/late.py", "points * (1 - self.percent * days / 100)", "points",
+           "tests/grading/test_tables.py"),
 ]  # fmt: skip
 
 
 def run(mutant):
     """What became of the mutant: "killed", or the reason why that cannot be said."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("mha_lib", "tests", "tools", "chapters", "exercises", "pyproject.toml"):
+        for name in ("mha_lib", "grading", "tests", "tools", "chapters", "exercises", "pyproject.toml"):
             source, target = ROOT / name, Path(folder, name)
             ignore = shutil.ignore_patterns("__pycache__", "*.checkpoint*")
             shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
