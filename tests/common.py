@@ -1,6 +1,8 @@
 """What the tests share: comparing in the sense of this project, and the two paths behind one interface."""
 
+import importlib.util
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -85,3 +87,17 @@ def torch_path(device="cpu"):
         return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x
 
     return Path(f"torch-{device}", mha_lib.torch, give, take)
+
+
+def has_cuda():
+    """Whether there is a CUDA card; torch is imported only where a driver is."""
+    if not shutil.which("nvidia-smi") or not importlib.util.find_spec("torch"):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+PATHS = {"numpy": numpy_path, "torch": torch_path}
+if has_cuda():
+    PATHS["cuda"] = lambda: torch_path("cuda")

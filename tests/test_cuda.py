@@ -1,7 +1,7 @@
 """What only CUDA can show. All tests with the fixture `path` run there too."""
 
 import pytest
-from conftest import PATHS
+from common import PATHS
 
 
 @pytest.mark.skipif(
