@@ -22,7 +22,7 @@ from sphinx.errors import ExtensionError
 STYLESHEET = "styles/pydata-sphinx-theme.css"
 ICON_SCRIPT = re.compile(r"<script[^>]*scripts/fontawesome\.js[^>]*></script>")
 ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}')
-CODE = re.compile(r'(?:content|--pst-icon-[a-z-]+):"(?:\\u|\\)([0-9a-f]{4})"')
+CODE = re.compile(r'(?<=content:"\\)[0-9a-f]{4}(?=")|[\ue000-\uf8ff]')  # escaped in rules, bare in variables
 FONT_FILES = re.compile(r'src:url\(\.\./(vendor/fontawesome/webfonts/[a-z0-9-]+)\.woff2\) format\("woff2"\),url\([^)]*\.ttf\) format\("truetype"\)')  # fmt: skip
 SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=.*?\*/")
 
@@ -60,11 +60,20 @@ def light_stylesheet():
         return rule[0] if names & set(re.findall(r"fa-[a-z0-9-]+", rule[1])) else ""
 
     text = SOURCE_MAP.sub("", ICON_RULE.sub(keep, text))
-    codes = {int(code, 16) for code in CODE.findall(text)}
-    text, fonts = FONT_FILES.subn(lambda m: f'src:url({font_url(STATIC / (m[1] + ".ttf"), codes)}) format("woff")', text)
+    codes = {ord(code) if len(code) == 1 else int(code, 16) for code in CODE.findall(text)}
+    text, fonts = FONT_FILES.subn(
+        lambda m: f'src:url({font_url(STATIC / (m[1] + ".ttf"), codes)}) format("woff")', text
+    )
     if fonts != 3:
-        raise ExtensionError(f"{STYLESHEET} of the theme has {fonts} icon fonts, expected 3: look at _book/ext/light_theme.py")
+        raise ExtensionError(
+            f"{STYLESHEET} of the theme has {fonts} icon fonts, expected 3: look at _book/ext/light_theme.py"
+        )
     return text
+
+
+def digest(contents):
+    """A short name for some files' contents."""
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
 
 
 def replace_stylesheet(app, config):
@@ -74,12 +83,19 @@ def replace_stylesheet(app, config):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     config.html_static_path.append(str(file.parents[1]))
-    config.html_context["stylesheet_digest"] = hashlib.sha256(text.encode()).hexdigest()[:16]  # a new one writes every page again
+    config.html_context["stylesheet_digest"] = digest([text.encode()])
+    # Sphinx leaves pages and static files as they are when no text has changed; a change of these shows at once
+    config.html_context["book_digest"] = digest(
+        f.read_bytes()
+        for part in ("static", "templates", "ext")
+        for f in sorted((BOOK / part).rglob("*.*"))
+        if f.is_file() and f.suffix != ".pyc"
+    )
 
 
-def lighten(digest, markup):
+def lighten(name, markup):
     """The theme's markup without its icon script; its stylesheet has an address of its own, so that no old copy is shown."""
-    return re.sub(rf"({re.escape(STYLESHEET)}\?digest=)\w+", rf"\g<1>{digest}", ICON_SCRIPT.sub("", str(markup)))
+    return re.sub(rf"({re.escape(STYLESHEET)}\?digest=)\w+", rf"\g<1>{name}", ICON_SCRIPT.sub("", str(markup)))
 
 
 def offer_lighten(app, pagename, templatename, context, doctree):

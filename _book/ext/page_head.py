@@ -21,7 +21,13 @@ OF_NO_DOCUMENT = {
     "search": "Search the chapters, exercises and back matter of the course.",
     "genindex": "Every name of the library and every term of the course, from A to Z.",
 }
-PLAIN = [(r"\\sqrt\{(.+?)\}", r"√\1"), (r"\\(?:text|operatorname)\{(.+?)\}", r"\1"), (r"\\times", "×"), (r"\^\\top", "ᵀ"), (r"[\\{}]", "")]
+PLAIN = [
+    (r"\\sqrt\{(.+?)\}", r"√\1"),
+    (r"\\(?:text|operatorname)\{(.+?)\}", r"\1"),
+    (r"\\times", "×"),
+    (r"\^\\top", "ᵀ"),
+    (r"[\\{}]", ""),
+]
 MONTHS = "January February March April May June July August September October November December".split()
 
 
@@ -61,7 +67,9 @@ def edition_date():
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if not seconds:
         try:
-            log = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)
+            log = subprocess.run(
+                ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True
+            )
         except (OSError, subprocess.CalledProcessError):  # no git, or an archive without a history
             return None
         seconds = log.stdout
@@ -92,7 +100,12 @@ def citation():
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     day, names = cff["date-released"], [full_name(a) for a in cff["authors"]]
     address = f" {cff['url']}" if "url" in cff else ""
-    fields = {"title": "{" + cff["title"] + "}", "author": " and ".join(f"{{{n}}}" for n in names), "year": day.year, "version": cff["version"]}
+    fields = {
+        "title": "{" + cff["title"] + "}",
+        "author": " and ".join(f"{{{n}}}" for n in names),
+        "year": day.year,
+        "version": cff["version"],
+    }
     fields |= {key: cff[key] for key in ("url", "doi") if key in cff}
     bibtex = ",\n".join(f"  {key:<7} = {{{value}}}" for key, value in fields.items())
     key = re.sub(r"\W", "", cff["title"].split()[0]).lower() + str(day.year)
@@ -117,7 +130,11 @@ def tags(config, pagename, title, text):
     if base:
         yield "property", "og:url", f"{base}/{pagename}.html"
         yield "property", "og:image", f"{base}/{CARD}"
-        yield "property", "og:image:alt", "A row of attention weights: the word it looks at the word animal with weight 0.68."
+        yield (
+            "property",
+            "og:image:alt",
+            "A row of attention weights: the word it looks at the word animal with weight 0.68.",
+        )
     yield "name", "twitter:card", "summary_large_image" if base else "summary"
 
 
@@ -125,7 +142,11 @@ def write_tags(app, pagename, templatename, context, doctree):
     """Put the tags where the theme writes those of docutils."""
     title = unescape(re.sub(r"<[^>]+>", "", context.get("title") or app.config.html_title))
     text = description(pagename, doctree)
-    lines = [f'<meta {kind}="{name}" content="{escape(content)}" />' for kind, name, content in tags(app.config, pagename, title, text) if content]
+    lines = [
+        f'<meta {kind}="{name}" content="{escape(content)}" />'
+        for kind, name, content in tags(app.config, pagename, title, text)
+        if content
+    ]
     context["metatags"] = context.get("metatags", "") + "".join(f"\n    {line}" for line in lines) + "\n"
 
 
