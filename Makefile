@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants test clean
+.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
@@ -56,6 +56,9 @@ bench: env ## how fast attention is on this machine, against PyTorch; writes _bu
 
 mutants: env ## edit the library wrongly and see that the tests turn red
 	$(BIN)/python tools/mutants.py
+
+audit: book ## look at every page in Chromium: light, dark, narrow, on paper; needs Node, npm and Chromium
+	tools/audit/run
 
 test: env ## run every check
 	$(BIN)/ruff check .

@@ -30,7 +30,8 @@ def sphinx(tmp_path_factory):
         "bibtex_bibfiles": [],
     }
     with pytest.MonkeyPatch.context() as patch, patch_docutils(), docutils_namespace():
-        patch.syspath_prepend(*(ROOT / p for p in CONFIG["sphinx"]["local_extensions"].values()))
+        for folder in set(CONFIG["sphinx"]["local_extensions"].values()):
+            patch.syspath_prepend(ROOT / folder)
         yield Sphinx(ROOT, None, out, out, "html", confoverrides=settings, status=None, freshenv=True)
 
 

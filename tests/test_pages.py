@@ -2,14 +2,19 @@
 
 import re
 import sys
+from base64 import b64decode
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
+from fontTools.ttLib import TTFont
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
 import pages as book
+import weight
 
 pytestmark = pytest.mark.book
 
@@ -124,3 +129,77 @@ def test_no_markup_is_left_in_the_text(pages):
             f"{name(page)}: {e.get_text()[:80]!r}" for e in book.soup(page).select(".system-message, .problematic")
         ]
     nothing(wrong)
+
+
+def test_pages_are_light(pages):
+    """An upper bound: every font of MathJax counts, of which a page takes a few."""
+    weights = {name(page): sum(weight.weigh(page)[0].values()) / 1e6 for page in pages}
+    nothing([f"{page}: {size:.2f} MB" for page, size in weights.items() if size >= 2.5])
+
+
+def test_icons_have_a_glyph(pages, texts):
+    css = next(text for file, text in texts.items() if file.name == "pydata-sphinx-theme.css")
+    rules = {
+        m[1]: int(m[2], 16) for m in re.finditer(r'\.(fa-[a-z0-9-]+):before(?=[^{}]*\{content:"\\([0-9a-f]+)"\})', css)
+    }
+    fonts = [TTFont(BytesIO(b64decode(data))) for data in re.findall(r"data:font/woff;base64,([^)]+)\)", css)]
+    glyphs = set().union(*(font.getBestCmap() or () for font in fonts))
+    classes = {
+        (name(page), icon)
+        for page in pages
+        for e in book.soup(page).find_all(class_=re.compile(r"^fa[srb]?$|^fa-(solid|regular|brands)$"))
+        for icon in e["class"]
+        if icon.startswith("fa-") and icon not in ("fa-solid", "fa-regular", "fa-brands", "fa-lg")
+    }
+    assert classes and len(fonts) == 3
+    nothing([f"{page}: {icon}" for page, icon in classes if rules.get(icon) not in glyphs])
+
+
+def meta(page, key):
+    tag = book.soup(page).find("meta", attrs={"name": key}) or book.soup(page).find("meta", property=key)
+    return tag["content"] if tag else None
+
+
+def test_every_page_describes_itself(pages):
+    wrong, seen = [], {}
+    for page in pages:
+        text = meta(page, "description") or ""
+        wrong += [f"{name(page)}: {text!r}"] * (not 50 <= len(text) <= 205 or bool(re.search(r"[\\{}$<>]", text)))
+        if text in seen:
+            wrong.append(f"{name(page)}: described like {seen[text]}")
+        if meta(page, "og:description") != text:
+            wrong.append(f"{name(page)}: the preview says something else")
+        wrong += [f"{name(page)}: no {key}" for key in ("og:title", "og:type", "twitter:card") if not meta(page, key)]
+        seen[text] = name(page)
+    nothing(wrong)
+
+
+def test_addresses_appear_only_where_one_is_set(pages):
+    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["html"]["baseurl"].rstrip("/")
+    for page in pages:
+        link = book.soup(page).find("link", rel="canonical")
+        expected = f"{address}/{name(page)}" if address else None
+        assert (link["href"] if link else None) == meta(page, "og:url") == expected
+
+
+def test_footer_names_the_edition_and_leads_to_the_citation(pages):
+    version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    for page in pages:
+        edition = book.soup(page).select_one("p.edition")
+        assert re.match(rf"Version {re.escape(version)}(, \d+ [A-Z][a-z]+ \d{{4}})? ·", edition.get_text())
+        assert book.target(page, edition.a["href"]) == book.HTML / "index.html"
+    assert version in book.soup(book.HTML / "index.html").select_one("#cite-this").get_text()
+
+
+def test_pages_lead_on_and_back():
+    order = [TOC["root"]] + [c["file"] for part in TOC["parts"] for c in part["chapters"]]
+    for before, after in pairwise(order):
+        page, following = book.HTML / f"{before}.html", book.HTML / f"{after}.html"
+        assert book.target(page, book.soup(page).select_one("a.right-next")["href"]) == following
+        assert book.target(following, book.soup(following).select_one("a.left-prev")["href"]) == page
+
+
+def test_pages_have_an_icon_and_copy_buttons(pages):
+    for page in pages:
+        assert book.soup(page).find("link", rel="icon")["href"].endswith("favicon.svg")
+        assert any(file.name == "copybutton.js" for file in book.loaded_files(page))

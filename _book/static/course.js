@@ -46,3 +46,23 @@ window.addEventListener("load", async () => {
 });
 window.addEventListener("resize", markScrollers);
 document.addEventListener("toggle", markScrollers, true); // what a fold hides has no width until it opens
+
+// Paper is white and cannot be unfolded: print in light colours, and open what a chapter keeps folded. An exercise keeps its secrets.
+const forScreen = [];
+window.addEventListener("beforeprint", () => {
+  const page = document.documentElement, { theme, mode } = page.dataset;
+  const exercise = DOCUMENTATION_OPTIONS.pagename?.startsWith("exercises/learn/");
+  Object.assign(page.dataset, { theme: "light", mode: "light", print: exercise ? "exercise" : "chapter" });
+  forScreen.push(() => {
+    Object.assign(page.dataset, { theme, mode });
+    delete page.dataset.print;
+  });
+  if (exercise) return;
+  document.querySelectorAll(".bd-article details:not([open])").forEach((fold) => {
+    fold.open = true;
+    forScreen.push(() => (fold.open = false));
+  });
+});
+window.addEventListener("afterprint", () => {
+  while (forScreen.length) forScreen.pop()();
+});
