@@ -9,9 +9,9 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test clean
+.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test test-figures clean
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 env: $(VENV)/installed ## make the environment and install what is pinned
 $(VENV)/installed: requirements.txt pyproject.toml
@@ -63,11 +63,15 @@ audit: book ## look at every page in Chromium: light, dark, narrow, on paper; ne
 test: env ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -m "not book"
+	$(BIN)/python -m pytest -m "not book and not browser"
 	$(BIN)/python -m pytest $(NBVAL) chapters exercises/learn
 	$(BIN)/python tools/mutants.py
 	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
 	$(BIN)/python -m pytest -m book
+	$(BIN)/python -m pytest -m browser tests/browser/test_figures.py
+
+test-figures: env ## drive the figures and questions of the built book in Chromium, by mouse and by keyboard
+	$(BIN)/python -m pytest -m browser tests/browser/test_figures.py
 
 clean: ## remove what was built, keep the environment
 	rm -rf _build .pytest_cache .hypothesis .ruff_cache dist

@@ -125,3 +125,18 @@ def test_requirements_are_pinned():
     pins = [line for line in lines if line]
     assert pins
     assert not [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!]+", pin)]
+
+
+def test_scripts_and_styles_are_registered_and_small():
+    """figures.js comes before the scripts that use it."""
+    config = CONFIG["sphinx"]["config"]
+    files = {p.name: p.stat().st_size for p in (ROOT / "_book" / "static").iterdir() if p.suffix in (".js", ".css")}
+    registered = config["html_js_files"] + config["html_css_files"]
+    assert sorted(files) == sorted(registered) and max(files.values()) < 15_000
+    users = {
+        p.name
+        for p in (ROOT / "_book" / "static").glob("*.js")
+        if "} = window.mhaFigures" in p.read_text(encoding="utf-8")
+    }
+    after = registered[registered.index("figures.js") + 1 :]
+    assert users == {"maps.js", "steps.js", "predict.js"} and users <= set(after)

@@ -183,3 +183,24 @@ def test_nothing_is_timed(notebook, path):
         timers += ["%" + name for name in magics(cell) if name in ("time", "timeit", "prun")]
         wrong += [(i, f"{name}: no notebook measures time") for name in timers]
     nothing(wrong, path)
+
+
+LETTER = re.compile(r"[A-D]|\([a-d]\)")
+
+
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.parent.name == "chapters"], ids=lambda p: p.stem)
+def test_a_prediction_names_its_right_answers_for_the_page(notebook):
+    """The page lets readers choose an option of the list and then marks what the answer says about it (predict.js)."""
+    prose = "\n".join("".join(c.source) for c in notebook.cells if c.cell_type == "markdown")
+    section = re.split(r"^## ", prose.split("## Predict, then run\n")[1], flags=re.M)[0]
+    options = re.findall(r"^- \*\*([^*]+)\*\*", section, flags=re.M)
+    (right,) = re.findall(r'<details data-right="([^"]+)">', section)
+    answer = section.split("<details")[1]
+    assert len(options) == 4 and all(LETTER.fullmatch(o) for o in options), options
+    assert set(right.split()) <= set(options)
+    if len(right.split()) > 1:
+        said = [f"({letter}) is {option}" for letter, option in zip("abc", right.split(), strict=False)]
+        assert f"**{', '.join(said)}.**" in answer
+    else:
+        assert f"**{right}** is right" in answer or f"The answer is **{right}**" in answer
+        assert [o for o in options if f"**{o}**" not in answer] == []

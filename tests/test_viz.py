@@ -272,6 +272,38 @@ def test_the_payload_holds_the_weights():
     assert json.loads(root.get("data-queries")) == ["a", "b", "c"] and json.loads(root.get("data-keys")) == ["x", "y"]
 
 
+def payload(figure, *names):
+    root = ET.fromstring(figure.html)
+    return [json.loads(root.get(f"data-{name}")) for name in names]
+
+
+def test_scores_travel_with_the_map_and_change_nothing_to_see():
+    scores, may = np.random.default_rng(0).normal(size=(3, 3)) * 4, np.tri(3, dtype=bool)
+    weights = softmax(np.where(may, scores / 2, -np.inf))
+    plain, carrying = (
+        viz.attention_map(weights, ABC, mask=may, **more) for more in ({}, {"scores": scores, "divisor": 2})
+    )
+    assert plain.svg == carrying.svg and plain.text == carrying.text and "data-scores" not in plain.html
+    got, divisor, shade, mask = payload(carrying, "scores", "divisor", "shade", "mask")
+    np.testing.assert_allclose(got, scores, atol=5.1e-4)
+    assert (divisor, shade, mask) == (2, draw.UNDER_TEXT, "100 110 111")
+    assert payload(viz.attention_map(weights, ABC, highlight=("c", "a")), "highlight") == [[2, 0]]
+
+
+def test_a_row_that_may_attend_to_nothing_has_scores_too():
+    may = np.array([[False, False], [True, True]])
+    assert viz.attention_map([[0, 0], [0.5, 0.5]], ["a", "b"], mask=may, scores=np.ones((2, 2)))
+
+
+def test_the_numbers_of_each_head_travel_in_hundredths():
+    values = np.array([[[0.684, -1.25], [0.0, np.nan]], [[1.0, 0.006], [0.5, 0.5]]])
+    groups = [g for g in svg(viz.head_maps(values, ["a", "b"], label="score", titles=["x", "<y>"])).iter(f"{SVG}g")]
+    heads = [(g.get("data-name"), g.get("data-values")) for g in groups if g.get("class") == "mha-head"]
+    assert heads == [("x", "68 -125 0 NaN"), ("<y>", "100 1 50 50")]
+    masked = viz.head_maps([[[1.0, 0.0], [0.5, 0.5]]], ["a", "b"], mask=np.tri(2, dtype=bool))
+    assert 'data-values="100 x 50 50"' in masked.svg
+
+
 def test_numbers_are_printed_up_to_eight():
     assert "0.25" in words(viz.attention_map(np.full((8, 8), 0.25), list("abcdefgh")))
     assert "0.25" not in words(viz.attention_map(np.full((9, 9), 0.25), list("abcdefghi")))
@@ -427,6 +459,22 @@ def test_flow_shows_every_shape():
     assert "weights H × L × S = 4 × 5 × 7" in label(figure)
 
 
+def test_flow_carries_its_steps_with_their_first_numbers():
+    one = trace(5, 7, 16, 4, 4, kv=2, dv=3, key_input=np.ones((7, 6)))
+    figure = viz.flow(one, head=3)
+    (steps,) = payload(figure, "steps")
+    names = ["x", "key_input", "q", "k", "v", "scores", "weights", "heads", "concat", "output"]
+    assert [s["name"] for s in steps] == names and [s.get("head") for s in steps][2:5] == [3, 1, 1]
+    for step in steps:
+        values = getattr(one, step["name"])
+        values = values[step["head"]] if "head" in step else values
+        assert step["rows"] == [" ".join(draw.num(v) for v in row[:4]) for row in values[:3]]
+        assert step["size"].endswith(" × ".join(map(str, values.shape)))
+    assert steps[4]["how"].startswith("key input × W_V")
+    cards = " ".join(g.get("data-step") for g in svg(figure).iter(f"{SVG}g") if g.get("class") == "mha-step")
+    assert sorted(cards.split()) == sorted([*names, "value_input"])
+
+
 def test_flow_takes_three_inputs_and_the_right_key_head():
     one = trace(key_input=np.ones((3, 5)), value_input=np.zeros((3, 6)))
     assert {"X", "for K", "for V"} <= set(words(viz.flow(one)))
@@ -506,6 +554,11 @@ LINES = {"xlabel": "x", "ylabel": "y"}
         (lambda: viz.attention_map(W, ["a", "a"], ABC, highlight=("a", "b")), r"got 'a', which stands at \[0, 1\]"),
         (lambda: viz.attention_map(W, ["a", "b"], ABC, highlight=(2, 0)), r"highlight\[0\] must be an index below 2, got 2"),
         (lambda: viz.attention_map(W, ["a", "b"], ABC, vmax=0), r"vmax must be a positive number or None, got 0"),
+        (lambda: viz.attention_map(W, ["a", "b"], ABC, scores=X), r"scores must have the axes \(L, S\), got shape \(3,\)"),
+        (lambda: viz.attention_map(W, ["a", "b"], ABC, scores=W.T), r"scores must be finite and have .* \(2, 3\), got shape"),
+        (lambda: viz.attention_map(W, ["a", "b"], ABC, scores=W * np.inf), r"scores must be finite"),
+        (lambda: viz.attention_map(W, ["a", "b"], ABC, scores=[[1, 2, 3]] * 2), r"scores must give the weights by a softmax"),
+        (lambda: viz.attention_map(W, ["a", "b"], ABC, scores=W, divisor=0), r"divisor must be a positive number, got 0"),
         (lambda: viz.head_maps(W, ABC), r"weights must have the axes \(H, L, S\), got shape \(2, 3\)"),
         (lambda: viz.head_maps(W[None], ABC, ABC), r"tokens must hold one text for each row"),
         (lambda: viz.head_maps(W[None], ["a", "b"], ABC, titles=["x", "y"]), r"titles must hold .* head \(H\), so 1, got 2"),

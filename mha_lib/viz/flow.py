@@ -1,10 +1,12 @@
 """The whole layer in one picture, from X to the output, with the shapes and the numbers of a real call."""
 
+import json
+
 import numpy as np
 
 from .. import _checks
 from .cards import GREY, arrow, band, line, look, pill, tall_card, wide_card
-from .draw import BLUE, frame, svg, write
+from .draw import BLUE, esc, frame, num, svg, write
 from .figure import Figure
 from .inputs import array
 
@@ -106,25 +108,63 @@ def flow(trace, *, title=None, head=0):
     drawing = svg(424, y + 12 + 15 * len(notes), label, parts, 12, 1.15)
     wide = [max(map(len, shapes)), max(len(shape[0]) for shape in shapes.values())]
     text = "\n".join(f"{name:{wide[0]}}  {of:{wide[1]}}   {size}" for name, (of, size) in shapes.items())
-    return Figure(frame("flow", drawing, title), text, drawing, title or "The layer from X to the output")
+    data = f' data-steps="{esc(json.dumps(story(a, shapes, head), ensure_ascii=False))}"'
+    return Figure(frame("flow", drawing, title, data), text, drawing, title or "The layer from X to the output")
+
+
+def story(a, shapes, head):
+    """Each array in order: its shape, how it comes about, and the corner of its numbers, three rows by four columns."""
+    H, _, D = a["q"].shape
+    kv = len(a["k"])
+    keys = "key input" if "key_input" in a else "X"
+    values = "value input" if "value_input" in a else keys
+    how = {
+        "x": "the layer's input, one row per token",
+        "key_input": "what the keys are made of",
+        "value_input": "what the values are made of",
+        "q": f"X × W_Q, split into heads ({H}): what a token looks for",
+        "k": f"{keys} × W_K, split into heads ({kv}): what a token can be found by",
+        "v": f"{values} × W_V, split into heads ({kv}): what a token passes on",
+        "scores": f"Q Kᵀ / √{D}: how well each key fits each query",
+        "weights": "softmax of the scores over the keys: each row sums to 1",
+        "heads": "weights × V: for each token a mix of value rows",
+        "concat": "the heads side by side, one row per token again",
+        "output": "concat × W_O: the layer's result, one row per token",
+    }
+    steps = []
+    for name in sorted(a, key=list(how).index):
+        one = head * kv // H if name in ("k", "v") else head
+        per_head = a[name].ndim == 3
+        corner = (a[name][one] if per_head else a[name])[:3, :4]
+        step = dict(zip(("letters", "size"), shapes[name], strict=True)) | ({"head": one} if per_head else {})
+        steps.append({"name": name, **step, "how": how[name], "rows": [" ".join(map(num, row)) for row in corner]})
+    return steps
+
+
+def mark(name, drawn):
+    """A card that the page can find again."""
+    return f'<g class="mha-step" data-step="{name}">{drawn}</g>'
 
 
 def inputs(parts, y, a, shapes):
     """X alone, or X and what keys and values are made of; return where it ends, as all parts do."""
     if "key_input" not in a and "value_input" not in a:
         view = look(a["x"], 14, y + 16, 116, 40, GREY)
-        parts.append(wide_card(y, 72, GREY, "X", *shapes["x"], ("the layer's input, one row per token",), view))
+        words = ("the layer's input, one row per token",)
+        parts.append(mark("x", wide_card(y, 72, GREY, "X", *shapes["x"], words, view)))
         return y + 72
     keys, values = sources(a)
-    cards = [(2, 132, "X", "L × E", a["x"], ("queries come", "from here"))]
+    cards = [("x", 2, 132, "X", "L × E", a["x"], ("queries come", "from here"))]
     if keys.shape == values.shape and np.array_equal(keys, values, equal_nan=True):
-        cards.append((146, 276, "key and value input", "S × E", keys, ("keys and values come from here",)))
+        both = ("keys and values come from here",)
+        cards.append(("key_input value_input", 146, 276, "key and value input", "S × E", keys, both))
     else:
-        cards.append((146, 132, "for K", "S × E", keys, ("keys come", "from here")))
-        cards.append((290, 132, "for V", "S × E", values, ("values come", "from here")))
-    for x, w, name, letters, value, meaning in cards:
+        cards.append(("key_input", 146, 132, "for K", "S × E", keys, ("keys come", "from here")))
+        cards.append(("value_input", 290, 132, "for V", "S × E", values, ("values come", "from here")))
+    for key, x, w, name, letters, value, meaning in cards:
         view = look(value, x + 12, y + 48, w - 24, 40, GREY)
-        parts.append(tall_card(x, y, 130, GREY, name, letters, times(value.shape), meaning, view, w))
+        drawn = tall_card(x, y, 130, GREY, name, letters, times(value.shape), meaning, view, w)
+        parts.append(mark(key, drawn))
     return y + 130
 
 
@@ -166,7 +206,7 @@ def attention(parts, y, a, shapes, head):
         (THREE, "v", GREEN, shared, kv, ("what a token", "passes on")),
     ):
         view = look(a[name][index], x - 54, y + 56, 94, 44, color, sheets)
-        parts.append(tall_card(x - 66, y, 138, color, name.upper(), *shapes[name], meaning, view))
+        parts.append(mark(name, tall_card(x - 66, y, 138, color, name.upper(), *shapes[name], meaning, view)))
     y += 138
     parts += [line([(x, y), (x, y + 10), (PAIR, y + 10), (PAIR, y + 18)]) for x in (ONE, TWO)]
     parts += [pill(PAIR, y + 18, f"Q Kᵀ / √{D}", 150, PURPLE), arrow([(PAIR, y + 42), (PAIR, y + 58)])]
@@ -184,7 +224,8 @@ def attention(parts, y, a, shapes, head):
         ),
     ):
         view = look(values[head], 14, y + 20, wide, 68, PURPLE, H, top)
-        parts.append(wide_card(y, 100, PURPLE, name, *shapes[name], meaning, view, w=276, text_at=wide + 34))
+        drawn = wide_card(y, 100, PURPLE, name, *shapes[name], meaning, view, w=276, text_at=wide + 34)
+        parts.append(mark(name, drawn))
         y = step(parts, PAIR, y + 100, then, PURPLE)
     parts.append(arrow([(THREE, start), (THREE, y)], GREEN))
     return y
@@ -200,7 +241,7 @@ def outputs(parts, y, a, shapes, head):
         ("output", a["output"], GREY, 1, 1, "the layer's result, one row per token", "", ""),
     ):
         view = look(values, 14, y + (22 if sheets > 1 else 16), 116, 40, color, sheets, parts=cuts)
-        parts.append(wide_card(y, 72, color, name, *shapes[name], (meaning,), view))
+        parts.append(mark(name, wide_card(y, 72, color, name, *shapes[name], (meaning,), view)))
         y = step(parts, TWO, y + 72, then, GREY, more) if then else y + 72
     return y
 

@@ -13,6 +13,13 @@ from .maps import MOST, largest, legend, limit, strength, upright
 WIDE = 700  # about the width of a column of the book
 
 
+def hundredths(values, hidden):
+    """The numbers of one map in few bytes, in reading order: 68 for 0.68, x where masked, others by name."""
+    texts = [num(v).replace("−", "-") for v in values.ravel()]
+    whole = [t if not t[-1].isdigit() else str(int(t.replace(".", ""))) for t in texts]
+    return " ".join("x" if off else t for t, off in zip(whole, hidden.ravel(), strict=True))
+
+
 def head_maps(
     weights,
     tokens,
@@ -72,7 +79,9 @@ def head_maps(
         if h % across == 0:
             parts += [write(x - 6, y + (i + 0.5) * size + font * 0.35, text, font, "end", marked is not None and marked[0] == i)
                       for i, text in enumerate(rows)]  # fmt: skip
-        parts.append(f'<g class="mha-head" data-head="{h}">')
+        parts.append(
+            f'<g class="mha-head" data-name="{esc(titles[h])}" data-values="{hundredths(values[h], hidden[h])}">'
+        )
         for sign, color in ((1, BLUE), (-1, ORANGE)):
             if (sign * shade[h] > 0).any():
                 parts.append(shades(np.maximum(sign * shade[h], 0), x, y, size, size, color))
@@ -106,5 +115,7 @@ def head_maps(
     first += f" Not finite: {odd.sum()} of {values.size} cells." if odd.any() else ""
     what = f"Highlighted {label} in each" if marked else f"Largest {label} in each"
     drawing = svg(max(total, end), bottom + 20, f"{first} {what}: {'; '.join(said)}.", parts, font, 1.15)
-    data = f' data-queries="{esc(json.dumps(tokens))}" data-keys="{esc(json.dumps(keys))}"'
+    payload = {"queries": tokens, "keys": keys, "label": label, "top": round(top, 4)}
+    payload |= {"highlight": marked} if marked else {}
+    data = "".join(f' data-{name}="{esc(json.dumps(value))}"' for name, value in payload.items())
     return Figure(frame("heads", drawing, title, data), "\n".join([first, *said]), drawing, title or first)

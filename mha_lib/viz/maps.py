@@ -128,9 +128,33 @@ def legend(x, y, top, label, cap=1.0, negative=False, masked=False, leaks=False)
     return "".join(parts), x
 
 
+def exact(values):
+    """Rows for JSON: three decimals; what is not finite by name."""
+    return [[float(num(v, 3).replace("−", "-")) if np.isfinite(v) else num(v) for v in row] for row in values]
+
+
+def made_of(scores, divisor, weights, may):
+    """The scores behind the weights, once it is sure that they are: softmax(scores / divisor) where the mask allows it."""
+    divisor = _checks.positive("divisor", divisor, "a positive number")
+    if scores is None:
+        return None
+    scores = array("scores", scores, "(L, S)", 2)
+    if scores.shape != weights.shape or not np.isfinite(scores).all():
+        raise ValueError(
+            f"scores must be finite and have the shape of weights {weights.shape}, got shape {scores.shape}"
+        )
+    behind = np.where(may, scores / divisor, -np.inf)
+    most = behind.max(axis=-1, keepdims=True)
+    e = np.exp(behind - np.where(np.isfinite(most), most, 0))
+    again = e / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300)
+    if not np.allclose(again, weights, rtol=0, atol=1e-5):
+        raise ValueError("scores must give the weights by a softmax of each row, after the division and the mask")
+    return scores
+
+
 def attention_map(
     weights, queries, keys=None, *, mask=None, title=None, numbers=None, highlight=None, label="weight", vmax=None,
-    axes=("query", "key"),
+    axes=("query", "key"), scores=None, divisor=1.0,
 ):  # fmt: skip
     """Draw attention weights (L, S): a row for each query, a column for each key, a stronger blue for a larger weight.
 
@@ -142,8 +166,11 @@ def attention_map(
     highlight: (query, key), tokens or indices: outlines that cell and states its value.
     vmax: the value with the full shade; None is 1 for weights, else the largest magnitude.
     axes: what rows and columns are, if not queries and keys.
+    scores: (L, S), what the weights were made of: softmax(scores / divisor) of each row, behind the mask. The picture is the
+    same; the page of the book can then divide by something else, or drop the mask, and compute the weights again.
 
-    ValueError, TypeError: wrong shape, number of tokens, mask, or a token that is not there or not unique.
+    ValueError, TypeError: wrong shape, number of tokens, mask, a token that is not there or not unique, or scores that give
+    other weights.
 
     >>> attention_map([[1.0, 0.0], [0.2, 0.8]], ["a", "cat"], highlight=("cat", "a"))
     Attention map, 2 queries by 2 keys. Largest: a → a 1.00, cat → cat 0.80, cat → a 0.20. Highlighted: cat → a 0.20.
@@ -158,6 +185,7 @@ def attention_map(
     marked = cell(highlight, queries, keys)
     top = limit(values, label, vmax)
     numbers = max(L, S) <= 8 if numbers is None else bool(numbers)
+    scores = made_of(scores, divisor, values, may)
     hidden = ~may & ((values == 0) | (values == -np.inf))
     leaks = ~may & ~hidden
     q, k = unique(queries), unique(keys)
@@ -170,23 +198,26 @@ def attention_map(
         grid, values, np.abs(strength(values, top, hidden)) * cap
     )
     if hidden.any():
-        parts.append(hatch([grid.corner(i, j) for i, j in np.argwhere(hidden)], grid.cw, grid.ch))
+        lines = hatch([grid.corner(i, j) for i, j in np.argwhere(hidden)], grid.cw, grid.ch)
+        parts.append(f'<g class="mha-hidden">{lines}</g>')
     for i, j in np.argwhere(leaks):
         x, y = grid.corner(i, j)
         dashes = ' class="mha-leak" stroke-dasharray="3 2"'
         parts.append(outline(x + 1.5, y + 1.5, grid.cw - 3, grid.ch - 3, MARK, 2, extra=dashes))
     odd = ~np.isfinite(values)
+    printed = ""
     for i, j in np.argwhere(~hidden & (odd | numbers)):
         size = 12 if numbers else min(11, grid.cw * 0.42)
         x, y = grid.corner(i + 0.5, j + 0.5)
-        parts.append(write(x, y + size * 0.36, num(values[i, j]), size, "middle", odd[i, j]))
+        printed += write(x, y + size * 0.36, num(values[i, j]), size, "middle", odd[i, j])
+    parts.append(f'<g class="mha-numbers">{printed}</g>' if printed else "")
     if marked:
         parts.append(outline(*grid.corner(*marked), grid.cw, grid.ch, MARK, 2.5, extra=' class="mha-mark"'))
     right, bottom = grid.corner(L, S)
     scale, end = legend(grid.left, bottom + 10, top, label, cap, (values < 0)[~hidden].any(), hidden.any(), leaks.any())
     parts.append(scale)
     if marked:
-        parts.append(write(grid.left, bottom + 42, stated, 13, bold=True))
+        parts.append(write(grid.left, bottom + 42, stated, 13, bold=True, extra=' class="mha-stated"'))
         end = max(end, grid.left + width(stated, 14))
 
     size = (
@@ -200,7 +231,10 @@ def attention_map(
     text += f" Not finite: {(odd & ~hidden).sum()} of {L * S} cells." if (odd & ~hidden).any() else ""
     text += f" Highlighted: {stated}." if marked else ""
     drawing = svg(max(right + 2, end), bottom + (50 if marked else 30), text, parts, grid.font)
-    exact = [[float(num(v, 3).replace("−", "-")) if np.isfinite(v) else num(v) for v in row] for row in values]
-    payload = {"weights": exact, "queries": queries, "keys": keys}
+    payload = {"weights": exact(values), "queries": queries, "keys": keys, "label": label, "axes": axes}
+    payload |= {"highlight": marked} if marked else {}
+    payload |= {"mask": " ".join("".join("01"[int(ok)] for ok in row) for row in may)} if not may.all() else {}
+    if scores is not None:
+        payload |= {"scores": exact(scores), "divisor": round(float(divisor), 4), "shade": round(cap / top, 4)}
     data = "".join(f' data-{name}="{esc(json.dumps(value))}"' for name, value in payload.items())
     return Figure(frame("attention", drawing, title, data), text, drawing, title or text)
