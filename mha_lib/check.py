@@ -6,7 +6,7 @@ proves nothing: what counts in a class is graded elsewhere.
 
 >>> check = Check("04_scores")
 >>> check("q1")
-q1: not answered yet
+q1: not answered yet, mice_row has no value
 """
 
 import copy
@@ -82,13 +82,14 @@ def one_line(error):
 class Report:
     """What a check shows: as text in a terminal, with a link in a notebook."""
 
-    def __init__(self, verdict, points, progress, book):
-        self.verdict, self.points, self.progress, self.book = verdict, points, progress, book
+    def __init__(self, verdict, question, progress, book):
+        self.verdict, self.points, self.value = verdict, question.points, question.value
+        self.progress, self.book = progress, book
 
     def __repr__(self):
         v = self.verdict
         if v.status == "not answered":
-            return f"{v.question}: not answered yet"
+            return f"{v.question}: not answered yet, {v.sentence}"
         later = f" ({self.points - v.max} more when graded)" if self.points > v.max else ""
         lines = [f"{v.question}: {v.status}, {v.points} of {v.max} points{later}"]
         if v.status == "wrong":
@@ -96,7 +97,8 @@ class Report:
             lines += [text for text in (v.sentence, v.detail) if text]
             if v.section:
                 lines.append(f"See {self.address()}")
-            lines.append(f'The same inputs again: check("{v.question}", seed={v.seed})')
+            if not self.value:
+                lines.append(f'The same inputs again: check("{v.question}", seed={v.seed})')
         return "\n".join([*lines, self.progress])
 
     def address(self):
@@ -151,7 +153,7 @@ class Check:
         seed = secrets.randbelow(10**6) if seed is None else seed
         verdict = judge(self.exercise, question, Local(names), seed, hidden=False)
         (self.right.add if verdict.status == "right" else self.right.discard)(question.name)
-        return Report(verdict, question.points, self._progress(), self.book)
+        return Report(verdict, question, self._progress(), self.book)
 
     def _progress(self):
         questions = self.exercise.questions

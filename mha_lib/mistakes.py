@@ -130,7 +130,7 @@ _SDPA = "scaled_dot_product_attention"
 
 
 @_mistake(
-    _SDPA, "04_scores", "The scores are not divided by sqrt(d_k): nearly all weight falls on one key in every row."
+    _SDPA, "04_scores", "The scores are not divided by sqrt(d_k): the wider the head, the more weight falls on one key."
 )
 def no_scale(query, key, value, *, mask=None, is_causal=False, return_weights=False):
     return _attend(query, key, value, mask, is_causal, return_weights, scale=1.0)

@@ -166,3 +166,27 @@ def test_a_value_question_keeps_its_answer(check, names):
     names["mice_row"] = [5, 5, 5]
     shown = repr(check("q1"))
     assert "at [0]" in shown and "wanted" not in shown
+
+
+def test_what_is_not_answered_says_why(check, names):
+    assert repr(check("q2")) == "q2: not answered yet, raw_scores has no value"
+    names["raw_scores"] = lambda query, key: print(end="")
+    assert repr(check("q2")) == "q2: not answered yet, raw_scores returns nothing"
+
+
+def test_a_mistake_is_named_from_finite_inputs_where_nan_is_handled_in_another_way():
+    """Values behind a mask are left out rightly, and the scale is forgotten."""
+
+    def attention(query, key, value, mask=None, is_causal=False):
+        L, S = query.shape[-2], key.shape[-2]
+        allowed = np.tri(L, S, dtype=bool) if is_causal else np.ones((L, S), bool)
+        allowed = allowed if mask is None else allowed & mask
+        scores = np.where(allowed, query @ key.swapaxes(-1, -2), -np.inf)
+        largest = scores.max(-1, keepdims=True)
+        e = np.exp(scores - np.where(largest == -np.inf, 0, largest))
+        total = e.sum(-1, keepdims=True)
+        weights = (e / np.where(total == 0, 1, total))[..., None]
+        return np.where(weights > 0, weights * value[..., None, :, :], 0).sum(-2)
+
+    check = Check("07_attention", {"scaled_dot_product_attention": attention})
+    assert check("q3", seed=1).verdict.kind == "no_scale"

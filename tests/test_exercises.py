@@ -173,7 +173,7 @@ def test_the_stubs_score_nothing_and_raise_nothing(path, master):
     values, names = run(code(exercises.learner(master)))
     for question in load(path.stem).questions:
         assert judge(load(path.stem), question, Local(names), 5).status == "not answered"
-        assert f"{question.name}: not answered yet" in map(repr, values)
+        assert any(repr(value).startswith(f"{question.name}: not answered yet") for value in values)
 
 
 def test_no_stub_holds_a_solution(master):

@@ -81,10 +81,10 @@ def judge(exercise, question, source, seed, hidden=True):
     """The `Verdict` on the learner's answer. With `hidden=False` the hidden parts are left out."""
     parts = [part for part in question.parts if hidden or not part.hidden]
     if source.state(question.asks) == "missing":
-        return _not_answered(question, parts, seed)
+        return _not_answered(question, parts, seed, f"{question.asks} has no value")
     trials = _try(question, parts, source, seed)
     if trials and all(trial.got is None and not trial.error for trial in trials):
-        return _not_answered(question, parts, seed)
+        return _not_answered(question, parts, seed, f"{question.asks} returns nothing")
     earned = {p.title: all(not t.fault for t in trials if t.part is p) for p in parts if p.draw is not None}
     # who gets nothing right earns nothing by leaving the inputs alone
     earned |= {p.title: any(earned.values()) and not any(t.touched for t in trials) for p in parts if p.draw is None}
@@ -96,8 +96,9 @@ def judge(exercise, question, source, seed, hidden=True):
     return verdict
 
 
-def _not_answered(question, parts, seed):
-    return Verdict(question.name, "not answered", [Scored(p.title, 0, p.points, p.hidden) for p in parts], seed)
+def _not_answered(question, parts, seed, why):
+    scored = [Scored(p.title, 0, p.points, p.hidden) for p in parts]
+    return Verdict(question.name, "not answered", scored, seed, sentence=why)
 
 
 def _try(question, parts, source, seed):
@@ -206,9 +207,10 @@ def _explain(verdict, exercise, question, trials):
     """Fill in what happened: the one known mistake that explains all results, else the smallest input that shows a fault."""
     failing = [t for t in trials if t.fault]
     shown = [t for t in failing if not t.part.hidden]
-    explanations = [m for m, function in question.wrong(exercise.slug) if _explains(function, question, trials)]
-    if len(explanations) == 1:
-        mistake = explanations[0]
+    mistake = _mistake(exercise, question, trials)
+    if mistake is None:  # a NaN or inf among the inputs may show other things that the answer does or does not do
+        mistake = _mistake(exercise, question, [t for t in trials if _finite(t.call)])
+    if mistake is not None:
         verdict.kind, verdict.sentence, verdict.section = mistake.name, mistake.diagnosis, mistake.section
     elif shown:
         verdict.kind, verdict.sentence = _general(shown, trials)
@@ -223,6 +225,17 @@ def _explain(verdict, exercise, question, trials):
         shown = [t for t in trials if t.touched and not t.part.hidden]
     if shown and not (question.value and verdict.section) and verdict.kind != "solution_imported":
         verdict.detail = _detail(shown[0], question)
+
+
+def _mistake(exercise, question, trials):
+    """The one known mistake that explains these trials, else None."""
+    found = [m for m, function in question.wrong(exercise.slug) if _explains(function, question, trials)]
+    return found[0] if len(found) == 1 else None
+
+
+def _finite(call):
+    arrays = [x for x in (*call.args, *call.kwargs.values()) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    return all(np.isfinite(x).all() for x in arrays) and (call.then is None or _finite(call.then))
 
 
 def _explains(function, question, trials):
