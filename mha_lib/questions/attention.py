@@ -23,9 +23,10 @@ def _three(rng, *shape, L, S, D, D_v):
 
 
 def _sizes(rng):
-    """One key, one query, all sizes different, and all alike, where a wrong axis changes no shape."""
+    """One key, one query, all sizes different, all alike, where a wrong axis changes no shape, and large scores."""
     sizes = ((1, 2, 1, 1), (2, 2, 2, 2), (2, 3, 4, 2), (4, 1, 3, 5), (5, 5, 5, 5), (3, 7, 2, 6))
-    return [call(*_three(rng, L=L, S=S, D=D, D_v=D_v)) for L, S, D, D_v in sizes]
+    query, key, value = _three(rng, L=3, S=4, D=5, D_v=2)
+    return [*(call(*_three(rng, L=L, S=S, D=D, D_v=D_v)) for L, S, D, D_v in sizes), call(2000 * query, key, value)]
 
 
 def _axes_in_front(rng):
@@ -291,6 +292,8 @@ EXERCISE = Exercise(
                 "weights_transposed", "softmax_over_heads")} | {
                 "softmax_over_queries": lambda query, key, value, **options: _attend(
                     query, key, value, weigh=lambda x: softmax(x, axis=-2), **options),
+                "softmax_without_maximum": lambda query, key, value, **options: _attend(
+                    query, key, value, weigh=MISTAKES["softmax_without_maximum"], **options),
             },
             slips={
                 "root_of_value_width": (

@@ -78,7 +78,8 @@ def _some(rng, *shape):
 
 def _pairs(rng):
     return [call(np.array([[0.0, 1.0]]), np.array([[True, False]])),
-            *(call(_scores(rng, L, S), _some(rng, L, S)) for L, S in ((2, 3), (4, 4), (5, 2)))]  # fmt: skip
+            *(call(_scores(rng, L, S), _some(rng, L, S)) for L, S in ((2, 3), (4, 4), (5, 2))),
+            call(1000 + _scores(rng, 3, 4), _some(rng, 3, 4))]  # fmt: skip
 
 
 def _broadcast(rng):
@@ -126,6 +127,13 @@ def _unguarded(scores, mask, bias=None):
     masked = np.where(mask, _biased(scores, bias), -np.inf)
     e = np.exp(masked - masked.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
+
+
+def _without_maximum(scores, mask, bias=None):
+    """Guarded against an empty row, but not against overflow."""
+    e = np.exp(np.where(mask, _biased(scores, bias), -np.inf))
+    total = e.sum(-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
 
 
 def _divided_again(scores, mask, bias=None, guard=False):
@@ -261,6 +269,7 @@ EXERCISE = Exercise(
                 "mask_after_softmax": _after,
                 "mask_added": _added,
                 "mask_multiplied": _multiplied,
+                "softmax_without_maximum": _without_maximum,
                 "mask_with_finite_value": lambda scores, mask, bias=None: softmax(np.where(mask, _biased(scores, bias), -1e9)),
                 "masked_row_is_nan": _unguarded,
                 "mask_ignored": _ignored,

@@ -447,6 +447,12 @@ def scales_the_weights(weights, value, W_O):
     return weights / weights.sum(-1, keepdims=True)
 
 
+def exponentials_of_the_scores(query, key, value, *, return_weights=False):
+    e = np.exp(query @ key.swapaxes(-1, -2) / float(np.sqrt(query.shape[-1])))
+    weights = e / e.sum(-1, keepdims=True)
+    return (weights @ value, weights) if return_weights else weights @ value
+
+
 RIGHT = {
     "q1": [[0.5, 0.5, 2, 3], np.array([2, 2, 8, 12]) / 4, (0.5, 0.5, 2.0, 3.0)],
     "q2": [five_lines, by_einsum, by_loops, numerator_and_denominator, values_side_by_side],
@@ -465,6 +471,7 @@ WRONG = {
         ([0.5, 0.5, 1, 3], "different", 0),
     ],
     "q2": [
+        (exponentials_of_the_scores, "softmax_without_maximum", 4),
         (unscaled, "no_scale", 0),
         (by_d_k, "divided_by_d_k", 0),
         (by_root_of_all_heads, "divided_by_sqrt_d_model", 3),

@@ -321,6 +321,12 @@ def _row(allowed, **kwargs):
 
 _IT = 10  # the position of "it"
 
+
+def exponentials_of_the_scores(scores, mask, bias=None):
+    e = np.exp(np.where(mask, scores if bias is None else scores + bias, -np.inf))
+    return np.divide(e, e.sum(-1, keepdims=True), out=np.zeros_like(e), where=e.sum(-1, keepdims=True) > 0)
+
+
 RIGHT = {
     "q1": [[0.625, 0, 0.25, 0.125], [5 / 8, 0, 1 / 4, 1 / 8], _shares(5, 0, 2, 1)],
     "q2": [one_comparison, by_loops, by_tri, by_triu, by_slices],
@@ -368,6 +374,7 @@ WRONG = {
         (clips_in_place, "input_modified", 4),
     ],
     "q4": [
+        (exponentials_of_the_scores, "softmax_without_maximum", 6),
         (opposite, "mask_inverted", 0),
         (afterwards, "mask_after_softmax", 0),
         (adds_the_mask, "mask_added", 0),
