@@ -105,7 +105,7 @@ MUTANTS = [
     Mutant("interop: weight not transposed", "mha_lib/interop.py", 'weights["W_O"] = _array(module.out_proj.weight).T.copy()',
            'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
     Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
-    Mutant("judge: any number of explanations is one", JUDGE, "if len(explanations) == 1:", "if explanations:", BANK),
+    Mutant("judge: any number of explanations is one", JUDGE, "found[0] if len(found) == 1 else None", "found[0] if found else None", BANK),
     Mutant("judge: the first result explains all", JUDGE, "return all(_same(t.got", "return any(_same(t.got", BANK),
     Mutant("judge: changed inputs pass", JUDGE, "and not any(t.touched for t in trials)", "", BANK),
     Mutant("judge: shapes do not count", JUDGE, "if got.shape != want.shape:", "if got.size != want.size:", BANK),
