@@ -157,7 +157,7 @@ IN_A_CALL = {
         raise ValueError(open([path for path in wanted if "/numpy" not in path][0]).read())
     """,
     "reads_the_host": """
-        for path in ("/proc/1/environ", "/etc/shadow", "/etc/passwd", "/root/.bashrc", "/proc/self/mountinfo", "/sys/kernel"):
+        for path in ("/proc/1/environ", "/etc/shadow", "/etc/passwd", "/etc/hostname", "/proc/self/mountinfo", "/sys/kernel"):
             try: raise ValueError("found " + open(path).read())
             except OSError: pass
         return query
