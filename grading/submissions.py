@@ -56,8 +56,9 @@ def find(folder, out=None):
 def whose(inside):
     """(learner, Canvas id or "") of a file, by its path in the folder of submissions."""
     stem = inside.name[: -len(".ipynb")]
+    folders = inside.parts[1:-1] if inside.parts[0] in SLUGS else inside.parts[:-1]
     canvas = CANVAS.fullmatch(stem)
-    if canvas:
+    if canvas and not folders:  # in a learner's folder the name of the file is the learner's choice
         return canvas["name"], canvas["id"]
     if len(inside.parts) > 1 and inside.parts[0] not in SLUGS:
         moodle = MOODLE.fullmatch(inside.parts[0])

@@ -87,17 +87,18 @@ class Packed:
         return {"array": dtype.str, "shape": list(array.shape), "offset": offset, **kind}
 
 
-def unpack(node, payload, depth=0):
-    """The value of one node; ValueError for what `Packed.pack` does not write."""
+def unpack(node, payload, depth=0, room=None):
+    """The value of one node; ValueError for what `Packed.pack` does not write, and for bytes that are taken twice."""
+    room = [len(payload)] if room is None else room
     if depth > DEEPEST + 1 or not isinstance(node, dict):
         raise ValueError("no node")
     if "array" in node:
-        return _array(node, payload)
+        return _array(node, payload, room)
     kind, content = next(iter(node.items()), (None, None))
     if kind == "plain" and (content is None or type(content) in (bool, int, float, str)):
         return content
     if kind in ("tuple", "list") and isinstance(content, list) and len(content) <= LONGEST:
-        return {"tuple": tuple, "list": list}[kind](unpack(item, payload, depth + 1) for item in content)
+        return {"tuple": tuple, "list": list}[kind](unpack(item, payload, depth + 1, room) for item in content)
     if kind == "dtype" and isinstance(content, str) and content in DTYPES:
         return np.dtype(content)
     if kind == "other" and isinstance(content, str):
@@ -105,7 +106,7 @@ def unpack(node, payload, depth=0):
     raise ValueError("no value")
 
 
-def _array(node, payload):
+def _array(node, payload, room):
     dtype, shape, offset = node["array"], node.get("shape"), node.get("offset")
     if not isinstance(dtype, str) or dtype not in DTYPES or not isinstance(shape, list) or len(shape) > 16:
         raise ValueError("no array")
@@ -116,6 +117,9 @@ def _array(node, payload):
         count *= n
     if offset + count * np.dtype(dtype).itemsize > len(payload):
         raise ValueError("the payload is too short")
+    room[0] -= count * np.dtype(dtype).itemsize
+    if room[0] < 0:
+        raise ValueError("the arrays overlap")
     array = np.frombuffer(payload, dtype, count, offset).reshape(shape).copy() if count else np.zeros(shape, dtype)
     if node.get("scalar") is True and not shape:
         return array[()]
