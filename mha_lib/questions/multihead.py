@@ -292,6 +292,7 @@ def _unannounced(rng):
     lengths, empty = padding_mask(np.array([6, 3]), 7), np.ones((5, 3), dtype=bool)
     empty[2] = False
     return [
+        _made(rng, E=8, H=4, D=2, H_kv=2, then=call(query=_x(rng, 2, 3, 8))),
         _made(
             rng, E=15, H=5, D=3, biases="QKVO", then=call(query=_x(rng, 2, 5, 15), key=_x(rng, 2, 7, 15), mask=lengths)
         ),

@@ -87,3 +87,9 @@ def test_links_hidden_files_and_other_files_are_no_submissions(tmp_path):
     assert [submission.name for submission in found] == ["UPPER.IPYNB", "ada/04_scores.ipynb"]
     assert ignored == ["folder", "link.ipynb", "notes.pdf"]
     assert [submission.name for submission in find(tmp_path, tmp_path / "ada")[0]] == ["UPPER.IPYNB"]
+
+
+def test_nobody_hands_in_for_another():
+    """In a learner's folder the file's name is the learner's choice; it cannot name another one's Canvas number."""
+    assert whose(PurePosixPath("Eve Jones/Zed_9_1_04_scores.ipynb")) == ("Eve Jones", "")
+    assert whose(PurePosixPath("04_scores/Zed_9_1_04_scores.ipynb")) == ("Zed", "9")
