@@ -3,7 +3,7 @@
     04_scores/ada_04_scores.ipynb               a file for each learner: what stands before the exercise is the name
     ada/04_scores.ipynb, ada/any/name.ipynb     a folder for each learner
     lovelaceada_123_456_04_scores.ipynb         a download of Canvas (..._LATE_123_... too): 123 is the learner's Canvas id
-    Ada Lovelace_123_assignsubmission_file_/    a download of Moodle
+    Ada Lovelace_123_assignsubmission_file_/    a download of Moodle: the learner is Ada Lovelace (123)
 
 Where one learner handed in twice, all files are graded and the latest counts.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from mha_lib.questions import SLUGS
 
 CANVAS = re.compile(r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_(?P<rest>.+)")
-MOODLE = re.compile(r"(?P<name>.+)_\d+_assignsubmission_.*")
+MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_.*")
 AGAIN = re.compile(r"(-\d+|[ _]?\(\d+\)|[ _-]copy\d*)$", re.IGNORECASE)  # what a second upload or download adds
 
 
@@ -62,7 +62,8 @@ def whose(inside):
         return canvas["name"], canvas["id"]
     if len(inside.parts) > 1 and inside.parts[0] not in SLUGS:
         moodle = MOODLE.fullmatch(inside.parts[0])
-        return (moodle["name"] if moodle else inside.parts[0]), ""
+        name = f"{moodle['name']} ({moodle['id']})" if moodle else inside.parts[0]  # two may have one name
+        return name, ""
     if len(inside.parts) > 2:  # an exercise's folder with a folder for each learner
         return inside.parts[1], ""
     stem = AGAIN.sub("", stem)

@@ -62,7 +62,7 @@ def test_an_odd_file_is_read_or_refused_in_a_sentence(case):
         ("04_scores/ada/answer.ipynb", "ada", ""),
         ("lovelaceada_123_456_04_scores.ipynb", "lovelaceada", "123"),
         ("lovelaceada_LATE_123_456_04_scores-2.ipynb", "lovelaceada", "123"),
-        ("Ada Lovelace_77_assignsubmission_file/04_scores.ipynb", "Ada Lovelace", ""),
+        ("Ada Lovelace_77_assignsubmission_file/04_scores.ipynb", "Ada Lovelace (77)", ""),
     ],
 )
 def test_the_learner_is_read_from_the_path(path, learner, canvas):
