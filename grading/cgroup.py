@@ -52,17 +52,7 @@ class Group:
     def close(self):
         """Kill what is left in the group and remove it."""
         for folder in self.folders:
-            for _ in range(200):
-                for number in _members(folder):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
-                try:
-                    folder.rmdir()
-                    break
-                except FileNotFoundError:
-                    break
-                except OSError:  # its last processes are still on their way out
-                    time.sleep(0.01)
+            _remove(folder, kill=True)
         self.folders = []
 
 
@@ -70,8 +60,22 @@ def sweep(root=ROOT):
     """Remove the empty groups of graders that are no longer there."""
     for folder in [*root.glob(f"*/{NAME}*"), *_parent(root).glob(f"{NAME}*")]:
         if not Path("/proc", folder.name.removeprefix(NAME).partition("-")[0]).exists():
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            _remove(folder, kill=False)
+
+
+def _remove(folder, *, kill):
+    """Remove a group; for two seconds again, since a process that is killed stays a member until it is gone altogether."""
+    for _ in range(200):
+        for number in _members(folder) if kill else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        try:
+            folder.rmdir()
+            return
+        except (FileNotFoundError, PermissionError):
+            return
+        except OSError:
+            time.sleep(0.01)
 
 
 def _members(folder):
