@@ -3,7 +3,9 @@
 import argparse
 import importlib.util
 import json
+import math
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -47,7 +49,7 @@ def parser():
         "--due", type=late.moment, metavar="TIME", help="2027-01-31T23:59, in the time zone of this machine"
     )
     late_.add_argument(
-        "--late", type=float, default=0.0, metavar="PERCENT", help="taken off for each day begun after it"
+        "--late", type=_percent, default=0.0, metavar="PERCENT", help="taken off for each day begun after it"
     )
     late_.add_argument("--times", type=Path, metavar="CSV", help="when it was handed in: columns file (or learner) and time; "
                        "without it the files' own times count")  # fmt: skip
@@ -57,18 +59,40 @@ def parser():
     p.add_argument("--book", default="", metavar="ADDRESS", help="where the chapters are, for links in the feedback")
     power = p.add_argument_group("where and how")
     power.add_argument(
-        "--workers", type=int, default=0, metavar="N", help="processes; all processors if dask is installed, else 1"
+        "--workers", type=_count, default=0, metavar="N", help="processes; all processors if dask is installed, else 1"
     )
     power.add_argument("--scheduler", default="", metavar="ADDRESS", help="a running dask cluster instead")
-    power.add_argument("--seconds", type=float, default=Limits.seconds, help="for one cell or call (%(default)s)")
-    power.add_argument("--total", type=float, default=Limits.total, help="seconds for one submission (%(default)s)")
-    power.add_argument("--memory", type=int, default=Limits.memory, help="MiB for one submission (%(default)s)")
+    power.add_argument("--seconds", type=_some, default=Limits.seconds, help="for one cell or call (%(default)s)")
+    power.add_argument("--total", type=_some, default=Limits.total, help="seconds for one submission (%(default)s)")
+    power.add_argument("--memory", type=_count, default=Limits.memory, help="MiB for one submission (%(default)s)")
     power.add_argument("--unsafe", action="store_true", help="no sandbox: only for files that you trust as your own")
     return p
 
 
+def _number(text, least, most=math.inf):
+    number = float(text)
+    if not least <= number <= most or math.isinf(number):
+        raise argparse.ArgumentTypeError(
+            f"must be a number from {least:g}{f' to {most:g}' if most < math.inf else ' on'}, got {text}"
+        )
+    return number
+
+
+def _some(text):
+    return _number(text, 0.1)
+
+
+def _percent(text):
+    return _number(text, 0, 100)
+
+
+def _count(text):
+    return int(_number(int(text), 0))
+
+
 def main(argv=None):
     """Run the command; the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being stopped by the system cleans up like Ctrl+C
     sys.stdout.reconfigure(errors="backslashreplace")
     options = parser().parse_args(argv)
     try:
@@ -76,10 +100,10 @@ def main(argv=None):
         known = late.times(options.times) if options.times else {}
         header, students = tables.roster(options.roster) if options.roster else ((), ())
         old = _stored(options.against) if options.against else None
+        run = Run(settings)
     except (SandboxError, OSError, ValueError) as error:
         print(f"mha-grade: {error}", file=sys.stderr)
         return 2
-    run = Run(settings)
     if not run.found:
         print(f"mha-grade: no notebook in {settings.folder}, or none that may be read", file=sys.stderr)
         return 2
@@ -111,6 +135,10 @@ def _settings(options):
     """What the options ask for; SandboxError or ValueError where it cannot be had."""
     if not options.submissions.is_dir():
         raise ValueError(f"{options.submissions} is not a folder")
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"{options.out} is a file; OUT is a folder for the results")
+    if options.submissions.resolve().is_relative_to(options.out.resolve()):
+        raise ValueError(f"OUT must not be the folder of the submissions or hold it, got {options.out}")
     if options.late and not options.due:
         raise ValueError("--late needs --due")
     dask = importlib.util.find_spec("distributed") is not None

@@ -30,10 +30,20 @@ class Policy:
         return round(max(0.0, points * (1 - self.percent * days / 100)), 2)
 
 
+def read_table(path):
+    """(header, rows as dicts) of a CSV whose cells are parted by commas, semicolons (as spreadsheets write them in half of Europe) or tabs."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f'{path} is not UTF-8: save it as "CSV UTF-8"') from None
+    head = text.partition("\n")[0]
+    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=max(",;\t", key=head.count))
+    return reader.fieldnames or [], list(reader)
+
+
 def times(path):
     """Hand-in times from a CSV with the columns `file` (or `learner`) and `time`: {file or learner: time}."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    _, rows = read_table(path)
     if rows and ("time" not in rows[0] or not {"file", "learner"} & set(rows[0])):
         raise ValueError(f"{path} needs the columns time and file (or learner), has {', '.join(map(str, rows[0]))}")
     return {(row.get("file") or row.get("learner") or "").strip(): moment(row["time"]) for row in rows if row["time"]}

@@ -85,6 +85,10 @@ class Remote:
             self._begin()
         except Stopped:  # what was reached is judged
             pass
+        except BaseException:  # the grader is interrupted: nobody gets this object to close it
+            if self.worker is not None:
+                self._drop()
+            raise
 
     # ------------------------------------------------------------------------------------------------------------- the process
     def _begin(self):

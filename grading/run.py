@@ -164,11 +164,23 @@ def _seed(out, earlier):
     """The seed: that of the earlier run this one is compared with, else that of this output folder, else a new one."""
     for folder in (earlier, out):
         if folder and (folder / "run.json").exists():
-            seed = json.loads((folder / "run.json").read_text(encoding="utf-8"))["seed"]
+            seed = _stored_seed(folder / "run.json")
             break
     else:
         seed = secrets.randbits(63)
     write(out / "run.json", json.dumps({"seed": seed}))
+    return seed
+
+
+def _stored_seed(path):
+    try:
+        seed = json.loads(path.read_text(encoding="utf-8"))["seed"]
+    except (ValueError, LookupError, TypeError):
+        seed = None
+    if type(seed) is not int or seed < 0:
+        raise ValueError(
+            f"{path} does not hold the seed of a run any more; take another folder, or remove the file to draw new inputs"
+        )
     return seed
 
 

@@ -3,7 +3,8 @@
 import csv
 import io
 import unicodedata
-from pathlib import Path
+
+from .late import moment, read_table
 
 CANVAS = ("Student", "ID", "SIS Login ID", "Section")
 
@@ -44,12 +45,11 @@ def _remarks(record):
 # ---------------------------------------------------------------------------------------------------------------------- Canvas
 def roster(path):
     """(header, students as dicts) of a gradebook exported from Canvas."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        students = [row for row in reader if row.get("ID", "").strip() or row.get("Student", "").strip()]
-        if not {"Student", "ID"} <= set(reader.fieldnames or ()):
-            raise ValueError(f"{path} is no gradebook of Canvas: the columns Student and ID are missing")
-    return reader.fieldnames, [row for row in students if row["Student"].strip() != "Points Possible"]
+    header, rows = read_table(path)
+    if not {"Student", "ID"} <= set(header):
+        raise ValueError(f"{path} is no gradebook of Canvas: the columns Student and ID are missing")
+    students = [row for row in rows if (row["ID"] or "").strip() or (row["Student"] or "").strip()]
+    return header, [row for row in students if (row["Student"] or "").strip() != "Points Possible"]
 
 
 def canvas(records, header=(), students=()):
@@ -84,11 +84,12 @@ def _as_students(records):
 def _by_student(records, students):
     known, points, lost = {}, [{} for _ in students], []
     for index, student in enumerate(students):
-        last, _, first = student["Student"].partition(",")
+        last, _, first = (student["Student"] or "").partition(",")
         names = {_plain(last + first), _plain(first + last), _plain(student.get("SIS Login ID") or "")}
-        for key in {("id", student["ID"].strip()), *(("name", name) for name in names if name)}:
+        for key in {("id", (student["ID"] or "").strip()), *(("name", name) for name in names if name)}:
             known.setdefault(key, []).append(index)
-    for r in records:
+    # two identities of one learner, such as a Canvas id and a name, meet here only: the later hand-in counts
+    for r in sorted(records, key=lambda r: moment(r["submitted"])):
         places = known.get(("id", r["canvas"])) if r["canvas"] else known.get(("name", _plain(r["learner"])))
         if places and len(places) == 1:
             points[places[0]][r["exercise"]] = r["final"]

@@ -62,8 +62,8 @@ class Packed:
             return {"plain": value}
         if type(value) is str and len(value) <= LONGEST_TEXT:
             return {"plain": value}
-        if type(value) in (tuple, list) and len(value) <= LONGEST and depth < DEEPEST:
-            return {type(value).__name__: [self.pack(item, depth + 1) for item in value]}
+        if isinstance(value, tuple | list) and len(value) <= LONGEST and depth < DEEPEST:  # a NamedTuple is a tuple
+            return {"tuple" if isinstance(value, tuple) else "list": [self.pack(item, depth + 1) for item in value]}
         if isinstance(value, np.dtype) and value.str in DTYPES:
             return {"dtype": value.str}
         return self._other(str(type(value).__name__))

@@ -2,9 +2,13 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
-from classroom import command, results
+from classroom import ROOT, command, groups, results
 
 from grading.cli import main
 from grading.hostile import ALL, ONE, RIGHT, SETUP, SLUG, notebook
@@ -175,3 +179,52 @@ def test_no_folder_and_no_notebook_are_told(tmp_path, sandbox):
 def test_help_explains_what_is_written():
     status, said = command("--help")
     assert status == 0 and "canvas.csv" in said and "--unsafe" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--late", "-50"], "from 0 to 100, got -50"),
+        (["--late", "nan"], "from 0 to 100, got nan"),
+        (["--total", "inf"], "from 0.1 on, got inf"),
+        (["--seconds", "0"], "from 0.1 on, got 0"),
+        (["--workers", "-1"], "from 0 on, got -1"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused(folder, capsys, options, said):
+    with pytest.raises(SystemExit) as stop:
+        run(folder, *options)
+    assert stop.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["in", "."])
+def test_results_never_lie_above_the_submissions(folder, capsys, out):
+    assert run(folder, out=out) == 2
+    assert "OUT must not be the folder of the submissions" in capsys.readouterr().err
+    assert not (folder / "run.json").exists()
+
+
+def test_out_is_a_folder_and_its_seed_is_whole(sandbox, folder, capsys):
+    (folder / "file").write_text("")
+    assert run(folder, out="file") == 2
+    assert "is a file" in capsys.readouterr().err
+    (folder / "out").mkdir()
+    (folder / "out" / "run.json").write_text('{"seed": ')
+    assert run(folder) == 2
+    assert "does not hold the seed" in capsys.readouterr().err
+
+
+def test_a_terminated_run_leaves_nothing(sandbox, folder):
+    (folder / "in" / f"slow_{SLUG}.ipynb").write_bytes(notebook("import time\ntime.sleep(9)"))
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "grading", folder / "in", folder / "out", "--workers", "1"]
+    grader = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE)
+    end = time.monotonic() + 20
+    while not list((folder / "out").rglob("bob/*.json")) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    grader.terminate()
+    assert "what is graded is kept" in grader.communicate(timeout=20)[1].decode() and grader.returncode == 130
+    assert not list(temporary.iterdir())
+    assert not [group for group in groups() if f"-{grader.pid}-" in group.name]

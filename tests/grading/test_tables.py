@@ -133,6 +133,23 @@ def test_canvas_gets_its_own_names_and_columns(tmp_path):
     ]
 
 
+def test_of_two_identities_of_one_learner_the_later_hand_in_counts(tmp_path):
+    path = tmp_path / "roster.csv"
+    path.write_text("Student;ID;SIS Login ID\nLovelace, Ada;7;ada\n", encoding="utf-8-sig")  # as spreadsheets write it
+    header, students = tables.roster(path)
+    early = record("lovelaceada", points=8, canvas="7", file="a")
+    late_ = record("Ada Lovelace", points=3, file="b", submitted=(DUE + timedelta(hours=1)).isoformat())
+    for records in ([early, late_], [late_, early]):
+        text, lost = tables.canvas(settled(*records), header, students)
+        assert rows(text)[2][-1] == "3" and not lost
+
+
+def test_a_table_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "roster.csv").write_bytes("Student,ID\nÄda,1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        tables.roster(tmp_path / "roster.csv")
+
+
 def test_canvas_without_a_roster_has_a_line_for_each_learner():
     text, lost = tables.canvas(settled(record(), record("bob", 3, canvas="9"), record(exercise="05_softmax", file="c")))
     assert lost == [] and rows(text)[0][4:] == ["04_scores", "05_softmax"]

@@ -43,8 +43,10 @@ def test_a_read_only_array_stays_read_only():
     assert not there_and_back(array).flags.writeable
 
 
-def test_a_subclass_is_an_array_and_a_long_double_is_a_double():
+def test_a_subclass_is_an_array_or_a_tuple_and_a_long_double_is_a_double():
     assert type(there_and_back(np.ma.ones(2))) is np.ndarray
+    assert there_and_back(np.linalg.qr(np.eye(2)), strict=False)[0].shape == (2, 2)  # a NamedTuple
+    assert type(there_and_back(np.linalg.slogdet(np.eye(2)))) is tuple
     assert there_and_back(np.longdouble([1.5])).dtype == np.float64
 
 
