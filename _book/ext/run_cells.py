@@ -15,7 +15,9 @@ from docutils import nodes
 
 SITE = Path("_build/browser")  # from the book's folder
 PROGRESS = '<div id="run-progress"></div>'  # where a page wants the learner's progress
+NO_PROGRESS = "Your progress appears here when the book is served with JavaScript and with Python in the page."
 WITHOUT_SCRIPT = "With JavaScript, the cells of this page run in your browser; without it,"
+NATIVE = "The cells of this page need PyTorch, matplotlib or a process of their own, and run on your machine:"
 WITHOUT_PYTHON = "This copy of the book was built without Python in the page; to run its cells,"
 
 
@@ -58,23 +60,31 @@ def add_to_page(app, pagename, templatename, context, doctree):
     if doctree is None or not ('div class="cell' in body or PROGRESS in body):
         return
     pathto = context["pathto"]
-    run = pathto("run/", 1)
     path = app.env.doc2path(pagename)
     if path.endswith(".ipynb"):
-        notebook = pathto(f"_sources/{pagename}.ipynb", 1)
-        text = f"<p>{WITHOUT_SCRIPT if version else WITHOUT_PYTHON} {download(notebook)}.</p>"
-        cells = " ".join(map(known_by, code_cells(path)))
-        data = (
-            {"run": run, "version": version, "page": pagename, "notebook": notebook, "cells": cells} if version else {}
-        )
-        body = body.replace("</h1>", "</h1>\n" + element("run-bar", text, **data), 1)
+        body = body.replace("</h1>", "</h1>\n" + run_bar(pagename, path, pathto, version), 1)
+    place = {"exercises": json.dumps(exercises(app, pathto))} if version else {}
+    context["body"] = body.replace(PROGRESS, element("run-progress", f"<p>{NO_PROGRESS}</p>", **place), 1)
     if version:
-        body = body.replace(PROGRESS, element("run-progress", exercises=json.dumps(exercises(app, pathto))), 1)
+        run = pathto("run/", 1)
         context["metatags"] += (
             f'\n<link rel="stylesheet" href="{run}page.css?v={version}" />'
             f'\n<script defer src="{run}page.js?v={version}"></script>'
         )
-    context["body"] = body
+
+
+def run_bar(pagename, path, pathto, version):
+    """What stands below a notebook's heading: a sentence, and what the script needs to put its buttons there."""
+    notebook, cells, data = pathto(f"_sources/{pagename}.ipynb", 1), code_cells(path), {}
+    if all("native-only" in cell["metadata"].get("tags", ()) for cell in cells):
+        text = NATIVE
+    elif not version:
+        text = WITHOUT_PYTHON
+    else:
+        text = WITHOUT_SCRIPT
+        data = {"run": pathto("run/", 1), "version": version, "page": pagename, "notebook": notebook}
+        data["cells"] = " ".join(map(known_by, cells))
+    return element("run-bar", f"<p>{text} {download(notebook)}.</p>", **data)
 
 
 def exercises(app, pathto):

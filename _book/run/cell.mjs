@@ -30,7 +30,7 @@ export class Cell {
     this.place = h("div", { className: "cell_output docutils container run-output", hidden: true });
     if (this.stored) this.stored.after(this.place);
     else this.input.after(this.place);
-    this.code.addEventListener("click", () => getSelection().isCollapsed && this.edit());
+    this.code.addEventListener("click", ({ target }) => getSelection().isCollapsed && !target.closest("button") && this.edit());
     const kept = this.page.edits.get(this.number - 1);
     if (kept !== null && kept !== this.published) {
       this.text = kept;
@@ -73,10 +73,11 @@ export class Cell {
   /** The published code and output again. */
   reset() {
     const hadFocus = this.resetButton === document.activeElement;
-    this.change(this.published);
-    this.editor?.set(this.published);
     if (this.stored) this.stored.hidden = false;
     this.place.hidden = true;
+    this.result = null;
+    this.editor?.set(this.published);
+    this.change(this.published);
     this.page.say(`Cell ${this.number} is as published.`);
     if (hadFocus) this.runButton.focus();
     this.show();
@@ -116,14 +117,14 @@ export class Cell {
   show() {
     this.runButton.textContent = this.busy ? "Stop" : "Run";
     this.runButton.ariaLabel = `${this.busy ? "Stop" : "Run"} cell ${this.number}`;
-    this.resetButton.hidden = !this.edited && this.place.hidden;
+    this.resetButton.hidden = !this.edited && this.place.hidden && !this.stored?.hidden;
     this.element.classList.toggle("run-edited", this.edited);
-    const old = this.ranText !== null && this.ranText !== this.text && !this.place.hidden;
+    const old = this.ranText !== this.text; // this cell or one above has changed since, or Python was stopped
     this.note.textContent = [
       this.edited && "edited by you",
       this.result === "stopped" && "stopped",
       this.result === "error" && !old && "ended with an error",
-      !this.place.hidden && this.result === "ok" && (old ? "output from before your change" : "output from your browser"),
+      !this.place.hidden && this.result === "ok" && (old ? "output of an earlier run" : "output from your browser"),
     ].filter(Boolean).join(" · ");
   }
 }

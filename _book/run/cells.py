@@ -40,7 +40,7 @@ class Cells:
     def __init__(self, emit):
         self.emit, self.names, self.left = emit, {"__name__": "__main__"}, MOST_TEXT
         sys.stdout, sys.stderr = Stream("stdout", self), Stream("stderr", self)
-        builtins.display = self.display
+        builtins.display, builtins.input = self.display, no_input
 
     async def run(self, number, source):
         """Run one cell; whether it ran to its end."""
@@ -71,6 +71,11 @@ class Cells:
 
     def output(self, **fields):
         self.emit(json.dumps(fields))
+
+
+def no_input(prompt=""):
+    """In place of Python's `input`."""
+    raise RuntimeError("input() cannot ask you anything here: write the value into the cell instead")
 
 
 def pictures(value):

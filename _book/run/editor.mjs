@@ -41,7 +41,7 @@ export function edit({ parent, text, label, describedBy, onChange, onRun }) {
         syntaxHighlighting(colours),
         Prec.highest(keymap.of([{ key: "Shift-Enter", run }, { key: "Mod-Enter", run }])),
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]), // Escape, then Tab, leaves
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": describedBy }),
+        EditorView.contentAttributes.of({ tabindex: "0", "aria-label": label, "aria-describedby": describedBy }),
         EditorView.updateListener.of((update) => update.docChanged && onChange(update.state.doc.toString())),
       ],
     }),

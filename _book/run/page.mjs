@@ -15,7 +15,7 @@ class Page {
     this.base = new URL(run, location.href);
     Object.assign(this, { bar, version, page, notebook, turn: 0 });
     this.edits = new Edits(page, this.hashes);
-    this.python = new Python(this.base, version, () => this.say("Fetching Python, about 9 MB, once …"));
+    this.python = new Python(this.base, version, (again) => this.say(again ? "Starting Python again …" : "Fetching Python, about 10 MB, once …"));
     this.slug = page.split("/").at(-1);
     this.isExercise = page.startsWith("exercises/");
     this.furnish();
@@ -25,7 +25,7 @@ class Page {
   }
 
   get runnable() {
-    return this.cells.filter((cell) => cell.runnable);
+    return this.cells?.filter((cell) => cell.runnable);
   }
 
   furnish() {
@@ -39,7 +39,8 @@ class Page {
     this.old = h("p", { className: "run-old", hidden: true });
     const buttons = h("div", { className: "run-buttons" }, this.allButton, this.resetButton, this.saveButton, this.progress);
     this.bar.replaceChildren(buttons, this.status, this.old, h("p", { id: "run-keys", hidden: true }, KEYS));
-    this.say("The cells run in your browser. Press Run, or click into the code to change it.");
+    const which = document.querySelector("article .tag_native-only") ? "Cells with a Run button" : "The cells";
+    this.say(`${which} run in your browser. Press Run, or click into the code to change it.`);
     this.offerOld();
   }
 
@@ -66,7 +67,7 @@ class Page {
 
   /** Run cells in order. Without `until` the first error ends it; with it, errors above that cell do not. */
   async runThese(cells, { until }) {
-    if (this.busy) return;
+    if (this.busy) return this.say("A cell is still running: wait for it, or press Stop.");
     const turn = ++this.turn;
     this.setBusy(cells, true);
     until?.reveal();
@@ -75,6 +76,7 @@ class Page {
       for (const cell of cells) {
         const result = await this.runOne(cell);
         if (turn !== this.turn) return;
+        if (result === "broke") return this.say(`Python broke in cell ${cell.number}. All variables are gone; the next run starts afresh.`);
         if (result === "error") failed = cell;
         if (failed && !until) break;
       }
@@ -93,7 +95,8 @@ class Page {
     const begin = () => begun || ((begun = true), cell.begin());
     const result = await this.python.run(cell.number, text, (outputs) => (begin(), cell.hear(outputs)));
     begin();
-    if (result !== "stopped") {
+    if (result === "broke") this.runnable.forEach((c) => (c.ranText = null));
+    else if (result !== "stopped") {
       if (cell.ranText !== text) this.runnable.filter((c) => c.number > cell.number).forEach((c) => (c.ranText = null));
       cell.ranText = text;
       this.note(cell);
@@ -133,18 +136,19 @@ class Page {
     cells.forEach((cell) => cell.setBusy(busy));
     this.allButton.textContent = busy ? "Stop" : "Run all";
     this.bar.dataset.state = busy ? "busy" : "idle";
+    this.show();
   }
 
   resetAll() {
-    this.runnable.filter((cell) => cell.edited).forEach((cell) => cell.reset());
+    this.runnable.filter((cell) => !cell.resetButton.hidden).forEach((cell) => cell.reset());
     this.allButton.focus();
     this.say("All cells are as published.");
   }
 
   show() {
     const edited = this.cells?.filter((cell) => cell.edited).length;
-    this.resetButton.hidden = !edited;
-    this.resetButton.textContent = `Reset all (${edited} edited)`;
+    this.resetButton.hidden = !this.runnable?.some((cell) => !cell.resetButton.hidden);
+    this.resetButton.textContent = edited ? `Reset all (${edited} edited)` : "Reset all";
     if (this.isExercise && this.exercise) this.progress.replaceChildren(...count(this.exercise));
     if (!lasts()) this.say("This browser keeps nothing: download your notebook before you leave.");
   }

@@ -14,6 +14,7 @@ export function count(exercise) {
 
 /** Fill the overview of all exercises. */
 export function overview(place) {
+  if (!place.dataset.exercises) return;
   const exercises = JSON.parse(place.dataset.exercises);
   const rows = exercises.map((e) => h("li", {}, h("a", { href: e.href }, e.title), " ", h("span", {}, ...count(e))));
   const again = button("Forget my answers and progress", () => {

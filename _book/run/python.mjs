@@ -1,12 +1,14 @@
 // Python in a thread of the page. It is fetched at the first run; stopping ends the thread, and the next run starts a new one.
 
+const BROKE = "Python itself broke, and all variables are gone; the next run starts afresh.\n";
+
 export class Python {
-  /** base: the address of the folder `run`. version: of the book. onFetch: called when Python starts to be fetched. */
-  constructor(base, version, onFetch) {
-    Object.assign(this, { base, version, onFetch, worker: null, ready: null, waiting: new Map(), sent: 0 });
+  /** base: the address of the folder `run`. version: of the book. onStart(again): called when Python starts. */
+  constructor(base, version, onStart) {
+    Object.assign(this, { base, version, onStart, worker: null, ready: null, waiting: new Map(), sent: 0 });
   }
 
-  /** Run a cell; outputs go to onOutputs as they come. Resolves to "ok", "error" or "stopped"; rejects where Python cannot start. */
+  /** Run a cell; outputs go to onOutputs as they come. Resolves to "ok", "error", "stopped" or "broke"; rejects where Python cannot start. */
   async run(number, source, onOutputs) {
     const ready = (this.ready ??= this.start());
     await ready;
@@ -18,7 +20,7 @@ export class Python {
   }
 
   start() {
-    this.onFetch();
+    this.onStart(this.again);
     const worker = new Worker(new URL(`worker.mjs?v=${this.version}`, this.base), { type: "module" });
     this.worker = worker;
     return new Promise((resolve, reject) => {
@@ -30,19 +32,21 @@ export class Python {
       };
       worker.onerror = (event) => fail(event.message || "its files could not be fetched");
       worker.onmessage = ({ data }) => {
-        if (data.ready) resolve();
+        if (data.ready) resolve((this.again = true));
         else if (data.broken) fail(data.broken);
         else this.hear(data);
       };
     });
   }
 
-  hear({ id, outputs, done, ok }) {
+  hear({ id, outputs, done, ok, broke }) {
     const run = this.waiting.get(id);
     if (outputs) run.onOutputs(outputs);
+    if (broke) run.onOutputs([{ output_type: "stream", name: "stderr", text: BROKE }]);
     if (!done) return;
     this.waiting.delete(id);
-    run.resolve(ok ? "ok" : "error");
+    run.resolve(broke ? "broke" : ok ? "ok" : "error");
+    if (broke) this.stop();
   }
 
   /** End whatever runs; all variables are gone. */

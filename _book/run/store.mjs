@@ -16,7 +16,7 @@ function works() {
 const storage = works() ? localStorage : null;
 
 function get(key) {
-  return (memory.get(key) ?? storage?.getItem(PREFIX + key)) || null;
+  return memory.get(key) ?? storage?.getItem(PREFIX + key) ?? null;
 }
 
 function set(key, value) {

@@ -42,7 +42,12 @@ started.then(() => postMessage({ ready: true }), (error) => postMessage({ broken
 onmessage = async ({ data }) => {
   const cells = await started;
   current = data.id;
-  const ok = await cells.run(data.number, data.source);
+  let end;
+  try {
+    end = { ok: await cells.run(data.number, data.source) };
+  } catch {
+    end = { broke: true }; // not the cell's error, which cells.py reports: Pyodide's own
+  }
   send();
-  postMessage({ id: data.id, done: true, ok });
+  postMessage({ id: data.id, done: true, ...end });
 };
