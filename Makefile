@@ -58,7 +58,7 @@ bench: env ## how fast attention is on this machine, against PyTorch; writes _bu
 mutants: env ## edit the library wrongly and see that the tests turn red
 	$(BIN)/python tools/mutants.py
 
-audit: book ## look at every page in Chromium: light, dark, narrow, on paper; needs Node, npm and Chromium
+audit: book ## look at every page on paper, and ask Lighthouse; needs Node, npm and Chromium
 	tools/audit/run
 
 test: env ## run every check
@@ -72,7 +72,8 @@ test: env ## run every check
 	$(BIN)/python -m pytest -m book
 
 test-browser: book ## run every page in Node and in Chromium, as its readers do: by mouse, by keyboard, in all colours
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(BIN)/python -m pytest -m browser tests/browser/test_node.py
+	$(BIN)/python -m pytest -m browser -n logical --maxprocesses 4 --ignore tests/browser/test_node.py tests/browser
 
 clean: ## remove what was built, keep the environment
 	rm -rf _build .pytest_cache .hypothesis .ruff_cache dist

@@ -5,6 +5,7 @@ import json
 import linecache
 import sys
 import traceback
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 from pyodide.code import CodeRunner
 
@@ -47,7 +48,11 @@ class Cells:
         self.left, file = MOST_TEXT, f"<cell {number}>"
         linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # so that tracebacks quote it
         try:
-            value = await CodeRunner(source, filename=file).compile().run_async(self.names)
+            value = (
+                await CodeRunner(source, filename=file, flags=PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                .compile()
+                .run_async(self.names)
+            )
         except BaseException as error:  # SystemExit and KeyboardInterrupt end a cell, not the page's Python
             self.output(output_type="error", ename=type(error).__name__, evalue=str(error), traceback=short(error))
             return False
@@ -96,7 +101,9 @@ def verdict(value):
 
 def short(error):
     """A traceback of the learner's own lines, and of the last one in the library."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != "<exec>"
+    ]  # not this file
     start = next((i for i, frame in enumerate(frames) if frame.filename.startswith("<cell")), len(frames))
     frames = frames[start:]
     own = [frame for frame in frames if frame.filename.startswith("<cell")]

@@ -90,10 +90,10 @@ class Page {
 
   async runOne(cell) {
     const text = cell.text;
-    if (this.python.ready) this.say(`Running cell ${cell.number} …`);
     let begun = false;
+    const say = () => this.say(`Running cell ${cell.number} …`);
     const begin = () => begun || ((begun = true), cell.begin());
-    const result = await this.python.run(cell.number, text, (outputs) => (begin(), cell.hear(outputs)));
+    const result = await this.python.run(cell.number, text, say, (outputs) => (begin(), cell.hear(outputs)));
     begin();
     if (result === "broke") this.runnable.forEach((c) => (c.ranText = null));
     else if (result !== "stopped") {

@@ -8,11 +8,12 @@ export class Python {
     Object.assign(this, { base, version, onStart, worker: null, ready: null, waiting: new Map(), sent: 0 });
   }
 
-  /** Run a cell; outputs go to onOutputs as they come. Resolves to "ok", "error", "stopped" or "broke"; rejects where Python cannot start. */
-  async run(number, source, onOutputs) {
+  /** Run a cell; onBegin is called when Python is there, outputs go to onOutputs as they come. Resolves to "ok", "error", "stopped" or "broke"; rejects where Python cannot start. */
+  async run(number, source, onBegin, onOutputs) {
     const ready = (this.ready ??= this.start());
     await ready;
     if (this.ready !== ready) return "stopped";
+    onBegin();
     return new Promise((resolve) => {
       this.waiting.set(++this.sent, { onOutputs, resolve });
       this.worker.postMessage({ id: this.sent, number, source });

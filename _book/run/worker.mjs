@@ -17,6 +17,7 @@ async function start() {
     bytes("mha_lib.zip"),
     bytes("cells.py"),
   ]);
+  python._api.on_fatal = broke;
   python.unpackArchive(library, "zip", { extractDir: python.runPython("import site; site.getsitepackages()[0]") });
   const names = python.toPy({ __name__: "cells" });
   python.runPython(new TextDecoder().decode(code), { globals: names });
@@ -37,17 +38,21 @@ function send() {
 }
 
 const started = start();
-started.then(() => postMessage({ ready: true }), (error) => postMessage({ broken: String(error.message || error) }));
+const fail = (error) => postMessage({ broken: String(error?.message || error) });
+const unhandled = (event) => fail(event.reason); // where a file of Python cannot be had, Pyodide says so only here
+addEventListener("unhandledrejection", unhandled);
+started.then(() => (removeEventListener("unhandledrejection", unhandled), postMessage({ ready: true })), fail);
+
+/** Pyodide itself has broken, which is not a cell's error: those cells.py reports. */
+function broke() {
+  send();
+  postMessage({ id: current, done: true, broke: true });
+}
 
 onmessage = async ({ data }) => {
   const cells = await started;
   current = data.id;
-  let end;
-  try {
-    end = { ok: await cells.run(data.number, data.source) };
-  } catch {
-    end = { broke: true }; // not the cell's error, which cells.py reports: Pyodide's own
-  }
+  const ok = await cells.run(data.number, data.source);
   send();
-  postMessage({ id: data.id, done: true, ...end });
+  postMessage({ id: data.id, done: true, ok });
 };

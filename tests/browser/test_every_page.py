@@ -2,11 +2,17 @@
 stands, nothing is missing, nobody else is asked; and where it has code, "Run all" gives the stored outputs, on the screen as well.
 """
 
+import re
+
 import looks
+import nbformat
 import pages as book
 import pytest
 from reading import HTML, ROOT
 from stored import code_cells, joined, plain, runs_in_browser
+
+import exercises
+from mha_lib.questions import load
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +42,7 @@ def test_notebook(name, reader):
     if runnable:
         reader.run()
         compare(reader, stored, runnable)
-        break_a_cell(reader, runnable[-1] + 1)
+        solve(reader, NOTEBOOKS[name].stem) if "exercises/" in name else break_a_cell(reader, runnable[-1] + 1)
     looks.use_everything(reader.tab)
     nothing(wrong + looks.every_look(reader.tab, "in use") + reader.tab.evaluate(looks.FORMULAS))
 
@@ -90,6 +96,36 @@ def break_a_cell(reader, number):
     reader.run(number)
     assert reader.output(number).endswith("ZeroDivisionError: division by zero")
     assert f"Cell {number} ended with an error" in reader.status()
+
+
+def solve(reader, slug):
+    """Answer an exercise by its solutions: all are right, and counted; then by a known mistake: it is named, and no longer counted."""
+    questions = load(slug).questions
+    cells = {
+        name: cell["number"] for cell in reader.cells() for name in re.findall(r'^check\("(\w+)"\)', cell["text"], re.M)
+    }
+    assert list(cells) == [q.name for q in questions]
+    master = nbformat.read(ROOT / "exercises" / f"{slug}.ipynb", 4)
+    for (name, number), answer in zip(cells.items(), exercises.answers(master), strict=True):
+        reader.write(number, f'{exercises.solution(answer)}\n\n\ncheck("{name}")')
+    reader.run()
+    for question in questions:
+        assert reader.output(cells[question.name]).startswith(f"{question.name}: right, ")
+    count, n = reader.tab.locator(".run-count"), len(questions)
+    assert count.inner_text() == f"{'■' * n} {n} of {n} right"
+
+    question = next(q for q in reversed(questions) if q.wrong(slug))
+    mistake, _ = question.wrong(slug)[0]
+    function = f'load("{slug}")["{question.name}"].wrong("{slug}")[0][1]'
+    wrong = f'from mha_lib.questions import load\n\n{question.asks} = {function}{"()" * question.value}\ncheck("{question.name}")'
+    reader.write(cells[question.name], wrong)
+    reader.run(cells[question.name])
+    report = reader.output(cells[question.name])
+    assert report.startswith(f"{question.name}: wrong, ") and mistake.diagnosis in report
+    assert count.inner_text() == f"{'■' * (n - 1)}□ {n - 1} of {n} right"
+    link = reader.cell(cells[question.name]).locator(".run-output a")
+    if mistake.section:
+        assert (HTML / "exercises/learn" / link.get_attribute("href").partition("#")[0]).resolve().is_file()
 
 
 def test_code_can_be_read(reader):

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 import reading
-from reading import HTML, ROOT
+from reading import HTML, ROOT, tab_to
 
 pytestmark = pytest.mark.browser
 
@@ -26,22 +26,6 @@ def visit(chromium, server):
             return profiles.enter_context(reading.visit(chromium, server, **options)).open(f"chapters/{chapter}.html")
 
         yield visit
-
-
-def tab_to(tab, target):
-    """Go to an element by the Tab key alone, from a stop before it."""
-    target.evaluate(
-        """e => {
-            const stops = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
-                .filter((s) => s.tabIndex >= 0 && !s.disabled && s.checkVisibility({ visibilityProperty: true }));
-            stops[stops.indexOf(e) - 1].focus();
-        }"""
-    )
-    for _ in range(4):  # Chromium stops at boxes that scroll, too
-        tab.keyboard.press("Tab")
-        if target.evaluate("e => e === document.activeElement"):
-            return
-    pytest.fail("the Tab key does not lead here")
 
 
 def data(figure, *names):
