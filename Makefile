@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test test-figures clean
+.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test test-browser clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -21,7 +21,8 @@ $(VENV)/installed: requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 
-book: env ## build the book from the stored outputs, warnings as errors
+book: env ## build the book from the stored outputs, with Python for its pages, warnings as errors
+	$(BIN)/python tools/browser_dist.py
 	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
@@ -57,7 +58,7 @@ bench: env ## how fast attention is on this machine, against PyTorch; writes _bu
 mutants: env ## edit the library wrongly and see that the tests turn red
 	$(BIN)/python tools/mutants.py
 
-audit: book ## look at every page in Chromium: light, dark, narrow, on paper; needs Node, npm and Chromium
+audit: book ## look at every page on paper, and ask Lighthouse; needs Node, npm and Chromium
 	tools/audit/run
 
 test: env ## run every check
@@ -66,12 +67,13 @@ test: env ## run every check
 	$(BIN)/python -m pytest -m "not book and not browser"
 	$(BIN)/python -m pytest $(NBVAL) chapters exercises/learn
 	$(BIN)/python tools/mutants.py
+	$(BIN)/python tools/browser_dist.py
 	$(BIN)/jupyter-book build -W --keep-going -n --quiet .
 	$(BIN)/python -m pytest -m book
-	$(BIN)/python -m pytest -m browser tests/browser/test_figures.py
 
-test-figures: env ## drive the figures and questions of the built book in Chromium, by mouse and by keyboard
-	$(BIN)/python -m pytest -m browser tests/browser/test_figures.py
+test-browser: book ## run every page in Node and in Chromium, as its readers do: by mouse, by keyboard, in all colours
+	$(BIN)/python -m pytest -m browser tests/browser/test_node.py
+	$(BIN)/python -m pytest -m browser -n logical --maxprocesses 4 --ignore tests/browser/test_node.py tests/browser
 
 clean: ## remove what was built, keep the environment
 	rm -rf _build .pytest_cache .hypothesis .ruff_cache dist

@@ -63,11 +63,12 @@ def test_the_picture_of_the_landing_page_is_fresh(tmp_path):
 
 
 def test_the_readme_gives_the_commands_that_make_runs():
-    """Each command of `make test` and `make book` stands in the README for people without make."""
+    """Each command of `make book`, `make test` and `make test-browser` stands in the README for people without make."""
     makefile, readme = read("Makefile"), " ".join(read("README.md").replace("&&", " ").split())
     variables = dict(re.findall(r"^(\w+) *[:?]?= *(.*)$", makefile, re.M))
-    recipe = re.search(r"^test: env.*\n((?:\t.*\n)+)", makefile, re.M)[1]
-    for line in recipe.replace("$(NBVAL)", variables["NBVAL"]).replace("$(BIN)", ".venv/bin").splitlines():
+    recipes = re.findall(r"^(?:book|test|test-browser): .*\n((?:\t[^@\n]*\n)+)", makefile, re.M)
+    assert len(recipes) == 3
+    for line in "".join(recipes).replace("$(NBVAL)", variables["NBVAL"]).replace("$(BIN)", ".venv/bin").splitlines():
         command = " ".join(shlex.split(line.strip().replace("--quiet ", "")))
         assert command in readme.replace('"', ""), command
 
@@ -76,5 +77,6 @@ def test_the_readme_has_no_gap():
     assert not re.search(r"^[A-Z]+$", read("README.md"), re.M)
 
 
-def test_ci_runs_the_readmes_test_command():
-    assert "make test" in read(".ci/run") and "bash .ci/run" in read(".github/workflows/book.yml")
+def test_ci_runs_the_readmes_test_commands():
+    assert {"make test", "make test-browser"} <= {" ".join(line.split()[:2]) for line in read(".ci/run").splitlines()}
+    assert "bash .ci/run" in read(".github/workflows/book.yml")

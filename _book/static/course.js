@@ -46,6 +46,7 @@ window.addEventListener("load", async () => {
 });
 window.addEventListener("resize", markScrollers);
 document.addEventListener("toggle", markScrollers, true); // what a fold hides has no width until it opens
+document.addEventListener("mha:output", markScrollers); // what a cell has drawn anew in the page
 
 // Paper is white and cannot be unfolded: print in light colours, and open what a chapter keeps folded. An exercise keeps its secrets.
 const forScreen = [];

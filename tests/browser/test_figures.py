@@ -1,96 +1,31 @@
 """The figures and questions of the built book in Chromium: what they read out and compute, by mouse and by keyboard.
 
-The numbers are compared with what the figure carries, and computed again here. axe-core finds nothing after all of it.
+The numbers are compared with what the figure carries, and computed again here; test_every_page.py runs axe-core after all of it.
 """
 
+import contextlib
 import json
-import os
 import re
-import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
-from common import missing
+import reading
+from reading import HTML, ROOT, tab_to
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
-HTML = ROOT / "_build" / "html"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address():
-    """The built book, served on this machine alone."""
-    if not (HTML / "index.html").is_file():
-        missing("the built book (make book)")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(HTML))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright")
-    program = (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome") or missing("Chromium")
-    )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def visit(chromium, address):
+def visit(chromium, server):
     """visit("07_attention") opens a chapter in a fresh profile; at the end no page may have complained or asked outside."""
-    contexts, complaints = [], []
+    with contextlib.ExitStack() as profiles:
 
-    def visit(chapter, base=f"{address}/", size=(1100, 900), **options):
-        context = chromium.new_context(viewport=dict(zip(("width", "height"), size, strict=True)), **options)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        tab.on("request", lambda r: None if r.url.startswith((base, "data:")) else complaints.append(r.url))
-        tab.goto(f"{base}chapters/{chapter}.html")
-        return tab
+        def visit(chapter, **options):
+            return profiles.enter_context(reading.visit(chromium, server, **options)).open(f"chapters/{chapter}.html")
 
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not complaints
-
-
-def tab_to(tab, target):
-    """Go to an element by the Tab key alone, from a stop before it."""
-    target.evaluate(
-        """e => {
-            const stops = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
-                .filter((s) => s.tabIndex >= 0 && !s.disabled && s.checkVisibility({ visibilityProperty: true }));
-            stops[stops.indexOf(e) - 1].focus();
-        }"""
-    )
-    for _ in range(4):  # Chromium stops at boxes that scroll, too
-        tab.keyboard.press("Tab")
-        if target.evaluate("e => e === document.activeElement"):
-            return
-    pytest.fail("the Tab key does not lead here")
+        yield visit
 
 
 def data(figure, *names):
@@ -447,42 +382,6 @@ def test_two_questions_on_one_list(visit):
 # For everybody
 
 
-def use_everything(tab):
-    """Bring each kind of figure and question of the page into a state of its own."""
-    for figure in tab.locator("figure.mha-attention").all():
-        figure.locator(".mha-explore").focus()
-        tab.keyboard.press("ArrowDown")
-        if figure.locator("input[type=range]").count():
-            figure.locator("input[type=range]").press("ArrowRight")
-    for figure in tab.locator("figure.mha-heads").all():
-        figure.locator("select").select_option("1")
-    for name in ("product", "flow"):
-        for figure in tab.locator(f"figure.mha-{name}").all():
-            figure.get_by_role("button", name="step").click()
-    box, _ = question(tab)
-    for radio in box.locator("li").first.locator("input").all():
-        radio.check()
-    box.get_by_role("button").click()
-
-
-@pytest.mark.parametrize("scheme, size", [("light", (1100, 900)), ("dark", (390, 844))], ids=["light", "dark phone"])
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_axe_finds_nothing_after_use(visit, chapter, scheme, size):
-    try:
-        from axe_playwright_python.sync_playwright import Axe
-    except ImportError:
-        missing("axe-playwright-python")
-    tab = visit(chapter, color_scheme=scheme, size=size, reduced_motion="reduce")
-    use_everything(tab)
-    tab.wait_for_function(
-        "document.querySelectorAll('.math').length === document.querySelectorAll('.math mjx-container').length"
-    )
-    # without preload: axe resolves what stylesheets import against the wrong folder
-    found = Axe().run(tab, options={"preload": False}).response["violations"]
-    assert not found, "\n".join(f"{v['id']}: {n['html'][:200]} {n['target']}" for v in found for n in v["nodes"])
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 def test_motion_only_for_those_who_want_it(visit):
     still, moving = (visit("07_attention", reduced_motion=wish) for wish in ("reduce", "no-preference"))
     duration = "e => getComputedStyle(e).transitionDuration"
@@ -497,7 +396,7 @@ def test_without_javascript_the_page_reads_as_it_is_stored(visit):
 
 
 def test_it_works_from_a_file(visit):
-    tab = visit("07_attention", base=f"{HTML.as_uri()}/")
+    tab = visit("07_attention", base=HTML.as_uri())
     figure = maps(tab).first
     tab.mouse.move(*middle(figure, 10, 2))
     assert said(figure).startswith("query it → key animal: weight 0.677, score ")

@@ -10,17 +10,9 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const BOOK = resolve(process.env.BOOK ?? join(HERE, "..", "..", "_build", "html"));
 const PAGE = "chapters/04_scores.html";
 const FAULTS = [
-  ["asks another host", '<img src="https://elsewhere.invalid/a.png" alt="a">'],
-  ["404", '<img src="missing.png" alt="a">'],
-  ["console: fault", '<script>console.error("fault")</script>'],
-  ["script: fault", '<script>setTimeout(() => { throw new Error("fault"); })</script>'],
-  ["formula: Undefined control sequence", '<p><span class="math">\\(\\nosuchmacro\\)</span></p>'],
-  ["formula not rendered", '<p><span class="math">no delimiters</span></p>'],
-  ["scrolls sideways", '<div style="width: 3000px">wide</div>'],
-  ["axe closed: color-contrast", '<p style="color: #aaa; background: #fff">pale</p>'],
-  ["axe with all folds open: image-alt", '<details><summary>fold</summary><img src="../_static/favicon.svg"></details>'],
   ["paper: cut off", '<pre style="white-space: pre !important; overflow: hidden !important; width: 9em">longer than the box that holds it</pre>'],
-  ["weighs", `<!-- ${"x".repeat(2_500_000)} -->`],
+  ["paper: shows copybtn", '<button class="copybtn" style="display: block !important">copy</button>'],
+  ["closed folds", '<script>addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = false)));</script>'],
 ];
 
 if (!chromium()) missing("Chromium");

@@ -1,0 +1,58 @@
+// The page's thread for Python. It takes {id, number, source}, and answers {id, outputs} as they come and {id, done, ok} at the end.
+// Ending the thread is what stops an endless loop; it needs no special headers.
+import { loadPyodide } from "./pyodide/pyodide.mjs";
+
+const { search } = new URL(import.meta.url); // ?v=…: the edition of the book
+const here = (name) => new URL(name, import.meta.url);
+
+async function bytes(name) {
+  const answer = await fetch(here(name + search));
+  if (!answer.ok) throw new Error(`${name} could not be fetched (${answer.status})`);
+  return answer.arrayBuffer();
+}
+
+async function start() {
+  const [python, library, code] = await Promise.all([
+    loadPyodide({ indexURL: here("./pyodide/").href, packages: ["numpy"] }),
+    bytes("mha_lib.zip"),
+    bytes("cells.py"),
+  ]);
+  python._api.on_fatal = broke;
+  python.unpackArchive(library, "zip", { extractDir: python.runPython("import site; site.getsitepackages()[0]") });
+  const names = python.toPy({ __name__: "cells" });
+  python.runPython(new TextDecoder().decode(code), { globals: names });
+  return names.get("Cells")(collect);
+}
+
+// Outputs travel in bundles: a loop that prints must not send a message a line.
+const PAUSE = 50; // milliseconds
+let bundle = [], sent = 0, current = null;
+function collect(output) {
+  bundle.push(output);
+  if (performance.now() - sent > PAUSE) send();
+}
+function send() {
+  if (bundle.length) postMessage({ id: current, outputs: bundle.map((text) => JSON.parse(text)) });
+  bundle = [];
+  sent = performance.now();
+}
+
+const started = start();
+const fail = (error) => postMessage({ broken: String(error?.message || error) });
+const unhandled = (event) => fail(event.reason); // where a file of Python cannot be had, Pyodide says so only here
+addEventListener("unhandledrejection", unhandled);
+started.then(() => (removeEventListener("unhandledrejection", unhandled), postMessage({ ready: true })), fail);
+
+/** Pyodide itself has broken, which is not a cell's error: those cells.py reports. */
+function broke() {
+  send();
+  postMessage({ id: current, done: true, broke: true });
+}
+
+onmessage = async ({ data }) => {
+  const cells = await started;
+  current = data.id;
+  const ok = await cells.run(data.number, data.source);
+  send();
+  postMessage({ id: data.id, done: true, ok });
+};
