@@ -387,3 +387,66 @@ def cross_attention_to_itself(mha, query, key=None, value=None, *, mask=None):
 )
 def values_from_the_query(mha, query, key=None, value=None, *, mask=None):
     return mha(query, key, query, mask=mask)
+
+
+# --------------------------------------------------------------------------------------------------------- gradients, positions
+def _backward(grad_output, query, key, value, mask, is_causal, *, through_softmax=None, scaled=True, transposed=True):
+    """The gradients of attention from their parts, for the mistakes that change one of them."""
+    allowed = _all_masks(query, key, mask, is_causal)
+    weights = right.softmax(right.attention_scores(query, key, mask=allowed))  # (..., L, S)
+    turned = weights.swapaxes(-1, -2) if transposed else weights
+    grad_weights = grad_output @ np.swapaxes(value, -1, -2)
+    if through_softmax is None:
+        grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdims=True))
+    else:
+        grad_scores = through_softmax(weights, grad_weights)
+    scale = np.shape(query)[-1] ** -0.5 if scaled else 1
+    return scale * grad_scores @ key, scale * grad_scores.swapaxes(-1, -2) @ query, turned @ grad_output
+
+
+_BACKWARD = "scaled_dot_product_attention_backward"
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The row sum of the softmax is missing: each score is pushed by its own gain, not by its gain over the row's mean.",
+)
+def row_sum_forgotten(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, through_softmax=lambda a, g: a * g)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "Only the diagonal of the softmax's slope is used, a (1 - a): a score also moves the other weights of its row.",
+)
+def softmax_slope_diagonal(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, through_softmax=lambda a, g: a * (1 - a) * g)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The scale is missing in the gradients of query and key: what multiplies the scores multiplies their gradients too.",
+)
+def scale_forgotten_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, scaled=False)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The weights are not transposed in the gradient of the values: each value collects from the queries that read it.",
+)
+def weights_not_transposed_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, transposed=False)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The mask is missing in the backward pass: gradients reach keys and values that the query never saw.",
+)
+def mask_forgotten_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, None, False)
