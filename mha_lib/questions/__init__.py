@@ -21,6 +21,7 @@ SLUGS = (
     "09_output",
     "10_multihead",
     "11_gradients",
+    "12_positions",
 )
 
 __all__ = [
