@@ -387,3 +387,125 @@ def cross_attention_to_itself(mha, query, key=None, value=None, *, mask=None):
 )
 def values_from_the_query(mha, query, key=None, value=None, *, mask=None):
     return mha(query, key, query, mask=mask)
+
+
+# --------------------------------------------------------------------------------------------------------- gradients, positions
+def _backward(grad_output, query, key, value, mask, is_causal, *, through_softmax=None, scaled=True, transposed=True):
+    """The gradients of attention from their parts, for the mistakes that change one of them."""
+    allowed = _all_masks(query, key, mask, is_causal)
+    weights = right.softmax(right.attention_scores(query, key, mask=allowed))  # (..., L, S)
+    turned = weights.swapaxes(-1, -2) if transposed else weights
+    grad_weights = grad_output @ np.swapaxes(value, -1, -2)
+    if through_softmax is None:
+        grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdims=True))
+    else:
+        grad_scores = through_softmax(weights, grad_weights)
+    scale = np.shape(query)[-1] ** -0.5 if scaled else 1
+    return scale * grad_scores @ key, scale * grad_scores.swapaxes(-1, -2) @ query, turned @ grad_output
+
+
+_BACKWARD = "scaled_dot_product_attention_backward"
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The row sum of the softmax is missing: each score is pushed by its own gain, not by its gain over the row's mean.",
+)
+def row_sum_forgotten(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, through_softmax=lambda a, g: a * g)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "Only the diagonal of the softmax's slope is used, a (1 - a): a score also moves the other weights of its row.",
+)
+def softmax_slope_diagonal(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, through_softmax=lambda a, g: a * (1 - a) * g)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The scale is missing in the gradients of query and key: what multiplies the scores multiplies their gradients too.",
+)
+def scale_forgotten_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, scaled=False)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The weights are not transposed in the gradient of the values: each value collects from the queries that read it.",
+)
+def weights_not_transposed_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, mask, is_causal, transposed=False)
+
+
+@_mistake(
+    _BACKWARD,
+    "11_gradients",
+    "The mask is missing in the backward pass: gradients reach keys and values that the query never saw.",
+)
+def mask_forgotten_backwards(grad_output, query, key, value, *, mask=None, is_causal=False):
+    return _backward(grad_output, query, key, value, None, False)
+
+
+@_mistake(
+    "sinusoidal_positions",
+    "12_positions",
+    "All sines come first, then all cosines: the paper alternates them, column 2i the sine and column 2i + 1 the cosine.",
+)
+def sines_before_cosines(L, E, offset=0):
+    table = right.sinusoidal_positions(L, E, offset)
+    return np.concatenate([table[:, 0::2], table[:, 1::2]], axis=-1)
+
+
+@_mistake(
+    "sinusoidal_positions",
+    "12_positions",
+    "Each column has a frequency of its own: a sine and the cosine beside it must share one.",
+)
+def frequency_of_each_column(L, E, offset=0):
+    columns = np.arange(E)
+    angles = (offset + np.arange(L))[:, None] * 10000.0 ** (-columns / E)
+    return np.where(columns % 2, np.cos(angles), np.sin(angles))
+
+
+@_mistake("sinusoidal_positions", "12_positions", "The offset is ignored: the first row always stands at position 0.")
+def positions_start_at_0(L, E, offset=0):
+    return right.sinusoidal_positions(L, E)
+
+
+@_mistake(
+    "rope",
+    "12_positions",
+    "The other convention is used: neighbours (2i, 2i + 1) are paired where the two halves (i, i + D/2) should be, or the reverse.",
+)
+def rope_of_the_other_convention(x, positions, *, base=10000.0, interleaved=True):
+    return right.rope(x, positions, base=base, interleaved=not interleaved)
+
+
+@_mistake(
+    "rope",
+    "12_positions",
+    "The exponent is i / D, not 2i / D: the frequencies stop at the root of the base, and far positions turn too fast.",
+)
+def rope_exponent_halved(x, positions, *, base=10000.0, interleaved=True):
+    return right.rope(x, positions, base=base**0.5, interleaved=interleaved)
+
+
+@_mistake("alibi_bias", "12_positions", "The sign is flipped: the bias grows with the distance, and far keys win.")
+def alibi_sign_flipped(H, L, S, offset=0):
+    return 0.0 - right.alibi_bias(H, L, S, offset)
+
+
+@_mistake("alibi_bias", "12_positions", "All heads have the first head's slope: each needs its own.")
+def alibi_one_slope(H, L, S, offset=0):
+    return np.repeat(right.alibi_bias(H, L, S, offset)[:1], H, axis=0)
+
+
+@_mistake("alibi_bias", "12_positions", "The offset is ignored: the first query always stands at position 0.")
+def alibi_starts_at_0(H, L, S, offset=0):
+    return right.alibi_bias(H, L, S)

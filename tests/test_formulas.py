@@ -12,8 +12,8 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$\n]+(?:\n[^$\n]+)*?)\$(?!\$
 # What the chapters use, each seen to render. MathJax is trimmed and loads nothing later, so a new macro is looked at before it joins.
 MACROS = set(
     """
-    Bigl Bigr approx begin beta big bigl bigr cdot cdots cos dots end frac gamma ge infty lVert le left ln max mid
-    min mu ne odot operatorname overset partial pm qquad quad rVert right sigma sqrt sum tanh text tfrac tilde
+    Bigl Bigr Pi approx begin beta big bigl bigr cdot cdots cos dots end frac gamma ge infty lVert le left ln max mid
+    min mu nabla ne odot omega operatorname overset partial pi pm qquad quad rVert right sigma sin sqrt sum tanh text textstyle tfrac tilde
     times to top underbrace underset varepsilon vdots
     """.split()
 )

@@ -29,6 +29,8 @@ def inputs(of, rng):
         return (3 * rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 4, 6))), {
             "mask": mask
         }
+    if of == "scaled_dot_product_attention_backward":
+        return tuple(rng.standard_normal((4, 2, 4, 6))), {"mask": np.tri(4, dtype=bool)}
     return {
         "layer_norm": lambda: ((rng.standard_normal((3, 4)),), {}),
         "project": lambda: (tuple(rng.standard_normal(s) for s in ((3, 4), (4, 4), (4,))), {}),
@@ -37,6 +39,9 @@ def inputs(of, rng):
         "padding_mask": lambda: ((np.array([1, 3]), 4), {}),
         "split_heads": lambda: ((rng.standard_normal((3, 8)), 4), {}),
         "merge_heads": lambda: ((rng.standard_normal((4, 3, 2)),), {}),
+        "sinusoidal_positions": lambda: ((4, 6), {"offset": 2}),
+        "rope": lambda: ((rng.standard_normal((3, 6)), np.arange(1, 4)), {}),
+        "alibi_bias": lambda: ((4, 3, 5), {"offset": 2}),
         "MultiHeadAttention": lambda: ((layer(rng), rng.standard_normal((3, 8)), rng.standard_normal((3, 8))), {}),
     }[of]()
 

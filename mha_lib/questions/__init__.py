@@ -20,6 +20,8 @@ SLUGS = (
     "08_heads",
     "09_output",
     "10_multihead",
+    "11_gradients",
+    "12_positions",
 )
 
 __all__ = [
