@@ -22,6 +22,7 @@ SLUGS = (
     "10_multihead",
     "11_gradients",
     "12_positions",
+    "13_training",
 )
 
 __all__ = [
