@@ -184,3 +184,12 @@ def probability(name, value):
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must be a probability in 0..1, got {value}")
     return value
+
+
+def model_inputs(tokens_shape, max_length, head_mask, wants):
+    """Check the arguments of a model: at most `max_length` tokens in a row, and a mask with one number for each head."""
+    if len(tokens_shape) != 2 or tokens_shape[1] > max_length:
+        raise ValueError(f"tokens must have the shape (B, L) with L <= {max_length}, got {tuple(tokens_shape)}")
+    found = None if head_mask is None else getattr(head_mask, "shape", None)
+    if head_mask is not None and (found is None or tuple(found) != wants):
+        raise ValueError(f"head_mask must be an array of the shape (num_layers, H) = {wants}, got {found}")
