@@ -54,7 +54,9 @@ def _scaled_up(heads, W_O, b_O, off, fill=None):
 def _mean_of_this_input(heads, W_O, b_O, off, fill=None):
     changed = heads.copy()
     if fill is not None:
-        changed = np.where(np.isin(np.arange(heads.shape[-3]), off)[:, None, None], heads.mean(-2, keepdims=True), heads)
+        changed = np.where(
+            np.isin(np.arange(heads.shape[-3]), off)[:, None, None], heads.mean(-2, keepdims=True), heads
+        )
         return merge_heads(changed) @ W_O + b_O
     return without(heads, W_O, b_O, off)
 
