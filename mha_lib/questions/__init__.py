@@ -23,6 +23,7 @@ SLUGS = (
     "11_gradients",
     "12_positions",
     "13_training",
+    "14_more_heads",
 )
 
 __all__ = [
