@@ -20,6 +20,8 @@ SLUGS = (
     "08_heads",
     "09_output",
     "10_multihead",
+    "16_cost",
+    "17_flash",
 )
 
 __all__ = [
