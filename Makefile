@@ -50,8 +50,9 @@ class: ## make the class edition, without solutions, and Otter's autograder: mak
 grade: env ## grade a folder of notebooks: make grade SUBMISSIONS=dir OUT=dir ARGS="--due 2027-01-31T23:59 --late 10"
 	$(BIN)/python -m grading $(or $(SUBMISSIONS),$(error say what to grade: make grade SUBMISSIONS=dir OUT=dir)) $(or $(OUT),$(error say where to: make grade SUBMISSIONS=dir OUT=dir)) $(ARGS)
 
-timings: env ## measure speeds on this machine into chapters/timings.json; then `make notebooks`
+timings: env ## measure speeds on this machine into chapters/timings.json and bench.json; then `make notebooks`
 	$(BIN)/python tools/timings.py
+	$(BIN)/python tools/bench.py --book
 
 bench: env ## how fast attention is on this machine, against PyTorch; writes _build/bench
 	$(BIN)/python tools/bench.py

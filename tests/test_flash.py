@@ -87,6 +87,9 @@ def test_two_three_and_five_axes(rng):
     close(check(q[1], k[1], v[1]), want[1])
     close(check(q[1, 0], k[1, 0], v[1, 0]), want[1, 0])
     close(check(q[None], k[None], v[None], mask=np.ones((2, 1, 1, 1), bool)), want[None])
+    hidden = rng.random((300, 700)) > 0.5
+    for options in ({"mask": hidden}, {"mask": hidden[:1]}, {"bias": np.where(hidden, 1.0, -inf)}):
+        close(check(q[1, 0], k[1, 0], v[1, 0], **options), check(q[1], k[1], v[1], **options)[0])
 
 
 @pytest.mark.parametrize("size", [1e-20, 1e-3, 1.0, 6.0, 30.0, 1e3, 1e12])

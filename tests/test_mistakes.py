@@ -23,9 +23,10 @@ def layer(rng, E=8, H=2):
 
 def inputs(of, rng):
     """Arguments for the right function `of`, on which all its mistakes can be told apart."""
-    if of == "scaled_dot_product_attention":
+    if of in ("scaled_dot_product_attention", "flash_attention"):
         mask = rng.random((2, 4, 4)) > 0.3
         mask[0, 1] = False
+        mask[1, 2] = [False, False, True, True]  # the first tile of two keys
         return (3 * rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 4, 6))), {
             "mask": mask
         }

@@ -2,6 +2,7 @@
 
 One process, all candidates in turn, again and again; medians, and ratios to PyTorch's scaled_dot_product_attention (SDPA). NumPy
 is given the BLAS kernel of its own choice: OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset here, unless --kernel names one.
+`python tools/bench.py --book` measures what chapter 16 draws, into chapters/bench.json; then `make notebooks`.
 """
 
 import argparse
@@ -16,9 +17,13 @@ from pathlib import Path
 from machine import processor
 
 OUT = Path(__file__).parents[1] / "_build" / "bench"
+BOOK = Path(__file__).parents[1] / "chapters" / "bench.json"
 SHAPES = [(1, 8, 128, 64), (1, 8, 512, 64), (1, 8, 1024, 64), (8, 8, 512, 64), (1, 8, 4096, 64)]
 LENGTHS = [512, 1024, 2048, 4096, 8192]
 MAP_LIMIT = 2048  # beyond it the candidates that hold all weights at once are left out
+BOOK_LENGTHS = [128, 256, 512, 1024, 2048, 4096]
+VECTORS = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # that a matrix is multiplied by: FLOPs for each byte of it, times 2
+SIDE = 12288  # of that matrix: 604 MB, more than a cache holds
 
 
 def restart_without_openblas_settings(kernel):
@@ -127,6 +132,107 @@ def matmul_rate():
     return 2 * 2048**3 / interleaved({"product": lambda: a @ b}, 1.0, 5)["product"]
 
 
+def fastest(candidates, budget, minimum=3):
+    """Seconds of each candidate's fastest call, all in turn: what the machine can do when nobody else is at work on it."""
+    best, start, rounds = dict.fromkeys(candidates, float("inf")), time.perf_counter(), 0
+    while rounds < minimum or time.perf_counter() - start < budget:
+        rounds += 1
+        for name, call in candidates.items():
+            time.sleep(0.01)
+            before = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - before)
+    return best
+
+
+def matrix_times_vectors(side, vectors):
+    """FLOPs and bytes of a float32 product (side, side) @ (side, vectors), each array moved once."""
+    return 2 * side**2 * vectors, 4 * (side**2 + 2 * side * vectors)
+
+
+def roofs(quick):
+    """The machine's two limits, and a product at different numbers of FLOPs per byte between them."""
+    import numpy as np
+
+    from mha_lib.numpy import _workers
+
+    side, budget = (1024, 1.0) if quick else (SIDE, 60.0)
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((side, side), dtype=np.float32)
+    a, b = rng.standard_normal((2, 2048, 2048), dtype=np.float32)
+    source, target = matrix.reshape(-1), np.empty(side * side, np.float32)
+
+    def copy(share, shares):
+        part = slice(share * len(source) // shares, (share + 1) * len(source) // shares)
+        target[part] = source[part]
+
+    calls = {}
+    for m in VECTORS:
+        x = rng.standard_normal((side, m), dtype=np.float32)
+        calls[f"{m}"] = lambda x=x: matrix @ x
+    calls |= {"copy": lambda: _workers.run(copy, _workers.available_cores()), "product": lambda: a @ b}
+    seconds = fastest(calls, budget)
+    points = []
+    for m in VECTORS:
+        flops, moved = matrix_times_vectors(side, m)
+        points.append({"vectors": m, "FLOP per byte": flops / moved, "GFLOP/s": flops / seconds[f"{m}"] / 1e9})
+    return {
+        "side": side,
+        "product rate, GFLOP/s": 2 * 2048**3 / seconds["product"] / 1e9,
+        "bandwidth, GB/s": 2 * source.nbytes / seconds["copy"] / 1e9,  # read once, written once
+        "points": points,
+    }
+
+
+def attention_rates(quick):
+    """Attention at growing length: GFLOP/s of the readable function, by tiles, and of PyTorch. The FLOPs are those of the products."""
+    rates = {name: [] for name in ("readable", "flash_attention", "SDPA")}
+    lengths = BOOK_LENGTHS[:2] if quick else BOOK_LENGTHS
+    for L in lengths:
+        shape = (1, 8, L, 64)
+        calls = candidates(shape, causal=False, backward=False)
+        seconds = fastest({name: calls[name] for name in rates if name in calls}, 1.0 if quick else 8.0)
+        for name, found in rates.items():
+            found.append(flops(shape, False, False) / seconds[name] / 1e9 if name in seconds else None)
+    return {"B, H, D": [1, 8, 64], "L": lengths, "GFLOP/s": rates}
+
+
+def blas_kernels():
+    """The BLAS libraries that are loaded, with the kernels that they chose for this processor."""
+    import threadpoolctl
+
+    return [
+        f"{i['internal_api']} {i.get('architecture', '')}".strip()
+        for i in threadpoolctl.threadpool_info()
+        if i["user_api"] == "blas"
+    ]
+
+
+def rounded(x):
+    """Every float with three digits: what a second measurement may bring out again."""
+    if isinstance(x, dict):
+        return {key: rounded(value) for key, value in x.items()}
+    if isinstance(x, list):
+        return [rounded(value) for value in x]
+    return float(f"{x:.3g}") if isinstance(x, float) else x
+
+
+def for_the_book(quick):
+    """What chapter 16 draws, with the machine and the command."""
+    import numpy as np
+    import torch
+
+    from mha_lib.numpy._workers import available_cores
+
+    torch.set_num_threads(available_cores())
+    results = {"roofline": roofs(quick), "attention": attention_rates(quick)}
+    machine = {
+        "processor": processor(), "cores": available_cores(), "python": platform.python_version(), "numpy": np.__version__,
+        "torch": torch.__version__, "blas": blas_kernels(),
+    }  # fmt: skip
+    return {"command": "python tools/bench.py --book", "machine": machine} | rounded(results)
+
+
 def extra_memory(call):
     """Peak bytes that NumPy allocates during the call, its result included."""
     import tracemalloc
@@ -175,16 +281,9 @@ def measure(quick):
             f"L = {L}, causal: extra memory " + ", ".join(f"{n} {b / 1e6:.0f} MB" for n, b in row.items() if n != "L"),
             flush=True,
         )
-    import threadpoolctl
-
-    kernels = [
-        f"{i['internal_api']} {i.get('architecture', '')}".strip()
-        for i in threadpoolctl.threadpool_info()
-        if i["user_api"] == "blas"
-    ]
     return {
         "machine": {"processor": processor(), "cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__,
-                    "torch": torch.__version__, "blas": kernels, "product rate, GFLOP/s": rate / 1e9, "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None},
+                    "torch": torch.__version__, "blas": blas_kernels(), "product rate, GFLOP/s": rate / 1e9, "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None},
         "speeds": speeds,
         "memory": memory,
     }  # fmt: skip
@@ -235,9 +334,17 @@ def draw(results, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the two short shapes only")
+    parser.add_argument("--book", action="store_true", help="what chapter 16 draws, into chapters/bench.json")
     parser.add_argument("--kernel", help="OpenBLAS kernel to force, for instance Haswell")
     arguments = parser.parse_args()
     restart_without_openblas_settings(arguments.kernel)
+    if arguments.book:
+        results = for_the_book(arguments.quick)
+        where = OUT / "book.json" if arguments.quick else BOOK
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        print(f"{where.name}: {results['machine']['processor']}, {results['machine']['cores']} cores")
+        return
     results = measure(arguments.quick)
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "bench.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -132,7 +132,8 @@ class Spread:
     def __init__(self, x, shape):
         x = x.reshape((1,) * (3 - x.ndim) + x.shape)
         own = math.prod(x.shape[:-2])
-        self.which = np.broadcast_to(np.arange(own).reshape(x.shape[:-2]), shape[:-2]).reshape(math.prod(shape[:-2]))
+        lead = shape[:-2] or (1,)  # queries without an axis of heads count as one head
+        self.which = np.broadcast_to(np.arange(own).reshape(x.shape[:-2]), lead).reshape(math.prod(lead))
         self.parts = np.broadcast_to(x.reshape(own, *x.shape[-2:]), (own, *shape[-2:]))  # a view
 
     def tile(self, heads, rows, columns):

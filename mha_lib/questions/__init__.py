@@ -24,6 +24,8 @@ SLUGS = (
     "12_positions",
     "13_training",
     "14_more_heads",
+    "16_cost",
+    "17_flash",
 )
 
 __all__ = [
