@@ -20,6 +20,8 @@ SLUGS = (
     "08_heads",
     "09_output",
     "10_multihead",
+    "18_cache",
+    "19_gpu",
 )
 
 __all__ = [
