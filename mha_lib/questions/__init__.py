@@ -21,6 +21,7 @@ SLUGS = (
     "09_output",
     "10_multihead",
     "18_cache",
+    "19_gpu",
 )
 
 __all__ = [
