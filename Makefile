@@ -9,7 +9,7 @@ endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
 
-.PHONY: help env book serve lab notebooks exercises class grade timings bench mutants audit test test-browser clean
+.PHONY: help env book serve lab notebooks exercises class grade timings gpu bench mutants audit test test-browser clean
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -53,6 +53,9 @@ grade: env ## grade a folder of notebooks: make grade SUBMISSIONS=dir OUT=dir AR
 timings: env ## measure speeds on this machine into chapters/timings.json and bench.json; then `make notebooks`
 	$(BIN)/python tools/timings.py
 	$(BIN)/python tools/bench.py --book
+
+gpu: env ## measure attention on the card, or on the CPU where there is none, into chapters/gpu.json; then `make notebooks`
+	$(BIN)/python tools/gpu.py
 
 bench: env ## how fast attention is on this machine, against PyTorch; writes _build/bench
 	$(BIN)/python tools/bench.py

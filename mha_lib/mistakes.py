@@ -562,3 +562,11 @@ def divided_in_every_tile(query, key, value, *, mask=None, is_causal=False):
 @_mistake(_FLASH, "17_flash", "A tile without an allowed key makes NaN: its maximum is -inf, and -inf - (-inf) is NaN.")
 def masked_tile_is_nan(query, key, value, *, mask=None, is_causal=False):
     return _by_tiles(query, key, value, mask, is_causal, guard=False)
+# ---------------------------------------------------------------------------------------------------------------- with a cache
+@_mistake(
+    "causal_mask",
+    "18_cache",
+    "The offset is ignored: the triangle starts at the first key, where the new queries stand behind the cached ones.",
+)
+def causal_mask_top_left(L, S=None, offset=0):
+    return right.causal_mask(L, S)

@@ -36,7 +36,7 @@ def inputs(of, rng):
         "layer_norm": lambda: ((rng.standard_normal((3, 4)),), {}),
         "project": lambda: (tuple(rng.standard_normal(s) for s in ((3, 4), (4, 4), (4,))), {}),
         "softmax": lambda: ((np.array([[1000.0, 999.0, 998.0], [1.0, 2.0, 4.0]]),), {}),
-        "causal_mask": lambda: ((4,), {}),
+        "causal_mask": lambda: ((4, 6, 2), {}),
         "padding_mask": lambda: ((np.array([1, 3]), 4), {}),
         "split_heads": lambda: ((rng.standard_normal((3, 8)), 4), {}),
         "merge_heads": lambda: ((rng.standard_normal((4, 3, 2)),), {}),

@@ -26,6 +26,8 @@ SLUGS = (
     "14_more_heads",
     "16_cost",
     "17_flash",
+    "18_cache",
+    "19_gpu",
 )
 
 __all__ = [
