@@ -28,6 +28,7 @@ SLUGS = (
     "17_flash",
     "18_cache",
     "19_gpu",
+    "20_parallel",
 )
 
 __all__ = [
