@@ -509,6 +509,8 @@ def alibi_one_slope(H, L, S, offset=0):
 @_mistake("alibi_bias", "12_positions", "The offset is ignored: the first query always stands at position 0.")
 def alibi_starts_at_0(H, L, S, offset=0):
     return right.alibi_bias(H, L, S)
+
+
 # ------------------------------------------------------------------------------------------------------------ the tiled loop
 def _by_tiles(
     query, key, value, mask, is_causal, *, tile="running", sums=True, accumulator=True, divide=False, guard=True
@@ -562,6 +564,8 @@ def divided_in_every_tile(query, key, value, *, mask=None, is_causal=False):
 @_mistake(_FLASH, "17_flash", "A tile without an allowed key makes NaN: its maximum is -inf, and -inf - (-inf) is NaN.")
 def masked_tile_is_nan(query, key, value, *, mask=None, is_causal=False):
     return _by_tiles(query, key, value, mask, is_causal, guard=False)
+
+
 # ---------------------------------------------------------------------------------------------------------------- with a cache
 @_mistake(
     "causal_mask",
@@ -570,6 +574,8 @@ def masked_tile_is_nan(query, key, value, *, mask=None, is_causal=False):
 )
 def causal_mask_top_left(L, S=None, offset=0):
     return right.causal_mask(L, S)
+
+
 # ------------------------------------------------------------------------------------------------------- heads on two devices
 def _on_two_devices(mha, query, key, value, mask, columns, rows=None):
     """The partial outputs of two devices. Device r has half of the heads; columns(r, name) -> its columns of W_<name>, as (W, b);
