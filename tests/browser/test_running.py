@@ -1,10 +1,10 @@
 """Cells in the reader's browser: run, edit, reset, stop, by mouse and by keyboard; what is kept, and what happens where something is lacking."""
 
-import gzip
 import re
 
 import nbformat
 import pytest
+import weight
 from reading import HTML, tab_to, visit
 from stored import plain
 
@@ -43,8 +43,8 @@ def test_one_cell_runs_after_those_above_it(reader):
     assert python and len(python) == len(set(python))
     folder = f"{reader.base}/run/"
     files = {url.partition("?")[0].removeprefix(folder) for url in asked if url.startswith(folder)} - {"editor.mjs"}
-    weight = sum(len(gzip.compress((HTML / "run" / file).read_bytes())) for file in files)
-    assert {"worker.mjs", "mha_lib.zip", "pyodide/pyodide.asm.wasm"} <= files and 8e6 < weight < MOST
+    weights = weight.first_run()
+    assert files == set(weights) and sum(weights.values()) < MOST
 
 
 def test_edit_run_and_reset(reader):
