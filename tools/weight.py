@@ -14,7 +14,7 @@ OURS = ("course.css", "course.js", "favicon.svg")
 
 def kind(file):
     parts = file.relative_to(pages.HTML).parts
-    if parts[0] == "_images" or file.name in OURS:
+    if parts[0] in ("_images", "run") or file.name in OURS:
         return "ours"
     return "MathJax" if parts[0] == "mathjax" else "theme and Sphinx"
 
