@@ -34,8 +34,6 @@ THIN = """() => {
 }"""
 # Of a drawing axe cannot tell the colours, and formulas have that of their text.
 NO_DRAWINGS = "() => document.querySelectorAll('mjx-container, figure svg *').forEach((e) => e.remove())"
-    "() => document.querySelectorAll('mjx-container, figure svg *').forEach((e) => e.remove())"  # axe cannot tell the colours of drawings, and formulas have that of their text
-)
 # Of axe's rules these are asked in light and in dark, all others wide and on a phone.
 COLOURS = ["color-contrast", "link-in-text-block"]
 
