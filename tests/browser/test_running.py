@@ -94,13 +94,14 @@ def test_output_is_as_in_a_notebook(reader):
 
 def test_stop_ends_an_endless_loop(reader):
     reader.open(PAGE)
-    reader.write(1, "x = 1\nwhile True:\n    pass")
+    reader.write(1, "x = 1\nprint(x)\nprint(2)\nwhile True:\n    pass")
     reader.button("Run cell 1").click()
     reader.tab.get_by_text("Running cell 1").wait_for(timeout=60_000)
     reader.button("Run cell 4").click()
     assert reader.status() == "A cell is still running: wait for it, or press Stop."
     reader.button("Stop cell 1").click()
     assert reader.status() == "Stopped. All variables are gone; the next run starts afresh."
+    assert reader.output(1).split() == ["1", "2"]
     assert note(reader, 1) == "edited by you · stopped" and not reader.tab.evaluate("window.mhaPage.busy")
     reader.write(1, 'while True:\n    print("on and on")')
     reader.button("Run cell 1").click()
