@@ -36,7 +36,7 @@ class Stream:
 
 
 class Cells:
-    """The cells of one page: they share their names. `emit` takes each output as JSON."""
+    """The cells of one page: they share their names. `emit` takes each output as JSON, and whether no more may come."""
 
     def __init__(self, emit):
         self.emit, self.names, self.left = emit, {"__name__": "__main__"}, MOST_TEXT
@@ -72,7 +72,7 @@ class Cells:
             self.left -= len(text)
             if self.left <= 0:
                 more = f"\n… more than {MOST_TEXT} characters; the rest is not shown.\n"
-                self.output(output_type="stream", name="stderr", text=more)
+                self.emit(json.dumps({"output_type": "stream", "name": "stderr", "text": more}), True)
 
     def output(self, **fields):
         self.emit(json.dumps(fields))

@@ -24,12 +24,12 @@ async function start() {
   return names.get("Cells")(collect);
 }
 
-// Outputs travel in bundles: a loop that prints must not send a message a line.
-const PAUSE = 50; // milliseconds
-let bundle = [], sent = 0, current = null;
-function collect(output) {
+// After its first outputs those of a cell travel in bundles: a loop that prints must not send a message a line.
+const FIRST = 50, PAUSE = 50; // outputs; milliseconds
+let bundle = [], count = 0, sent = 0, current = null;
+function collect(output, last) {
   bundle.push(output);
-  if (performance.now() - sent > PAUSE) send();
+  if (last || ++count < FIRST || performance.now() - sent > PAUSE) send();
 }
 function send() {
   if (bundle.length) postMessage({ id: current, outputs: bundle.map((text) => JSON.parse(text)) });
@@ -52,6 +52,7 @@ function broke() {
 onmessage = async ({ data }) => {
   const cells = await started;
   current = data.id;
+  count = 0;
   const ok = await cells.run(data.number, data.source);
   send();
   postMessage({ id: data.id, done: true, ok });

@@ -68,6 +68,6 @@ def test_answers_are_checked_counted_and_graded(reader, tmp_path):
         [sys.executable, "-m", "grading", tmp_path, tmp_path / "graded"], cwd=ROOT, capture_output=True, text=True
     )
     assert not graded.returncode, graded.stdout + graded.stderr
-    (row,) = csv.DictReader((tmp_path / "graded" / "grades.csv").read_text(encoding="utf-8").splitlines())
+    (row,) = csv.DictReader((tmp_path / "graded" / "grades.csv").read_text(encoding="utf-8-sig").splitlines())
     assert (row["learner"], row["exercise"], row["counts"]) == ("ada", "04_scores", "yes") and not row["remarks"]
     assert "q1 1/1" in row["questions"] and "q2 5/5" not in row["questions"]
