@@ -206,6 +206,29 @@ def test_training_forms_induction_in_two_layers_and_not_in_one():
     assert reached[1] < 0.45 and reached[2] > 0.98, reached
 
 
+def test_training_is_adam_with_steps_that_shrink_over_the_second_half():
+    torch = pytest.importorskip("torch")
+    from mha_lib.torch.training import AttentionModel as Model
+    from mha_lib.torch.training import train
+
+    batches = [repeated_sequences(4, rng=seed) for seed in range(8)]
+    ours, theirs = (Model(32, 16, 2, 2, max_length=40) for _ in range(2))
+    losses, expected = train(ours, batches, lr=0.01), []
+    optimizer = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98))
+    for batch, factor in zip(batches, (1, 1, 1, 1, 1, 0.75, 0.5, 0.25), strict=True):
+        optimizer.param_groups[0]["lr"] = 0.01 * factor
+        tokens, targets, known = map(torch.from_numpy, batch)
+        log_p = theirs(tokens).log_softmax(-1).gather(-1, targets[..., None])[..., 0]  # (B, L)
+        loss = -log_p[known].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        expected.append(loss.item())
+    assert np.allclose(losses, expected, rtol=1e-4)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-4)
+
+
 def test_training_needs_a_batch():
     pytest.importorskip("torch")
     from mha_lib.torch.training import AttentionModel as Model

@@ -29,6 +29,7 @@ N, T = "mha_lib/numpy/", "mha_lib/torch/"
 ATTENTION, MASKS, HEADS, LAYER, GRADIENTS, FLASH = (
     f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead", "gradients", "flash")
 )
+TRAINING = "tests/test_training.py"
 JUDGE, BANK = "mha_lib/questions/_judge.py", "tests/test_exercises.py"
 MUTANTS = [
     Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
@@ -129,6 +130,16 @@ MUTANTS = [
            "tests/grading/test_sandbox.py"),
     Mutant("grader: lateness costs nothing", "grading/late.py", "points * (1 - self.percent * days / 100)", "points",
            "tests/grading/test_tables.py"),
+    Mutant("training: the end of the first block counts as known", "mha_lib/data/induction.py", "np.arange(length) >= period",
+           "np.arange(length) >= period - 1", TRAINING),
+    Mutant("training: the target is not shifted", "mha_lib/data/induction.py", "sequence[:, 1:], known", "sequence[:, :-1], known",
+           TRAINING),
+    Mutant("training: no residual connection", N + "training.py", "x = x + project(", "x = project(", TRAINING),
+    Mutant("training: no head is taken out", N + "training.py", "if head_mask is not None:", "if False:", TRAINING),
+    Mutant("training: torch sees the future", T + "training.py", "layer(x, is_causal=True)", "layer(x)", TRAINING),
+    Mutant("training: what cannot be known is counted", T + "training.py", "model(tokens)[known], targets[known]",
+           "model(tokens).flatten(0, 1), targets.flatten()", TRAINING),
+    Mutant("training: steps do not shrink", T + "training.py", "min(1.0, 2 - 2 * step / len(batches))", "1.0", TRAINING),
 ]  # fmt: skip
 
 
