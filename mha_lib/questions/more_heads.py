@@ -162,8 +162,8 @@ def _rows(rng):
 
 
 def _nothing_left(rng):
-    """No more keys than conditions, and values of which some depend on others."""
-    few = [_changes(rng, S=3, d_v=2), _changes(rng, 2, S=3, d_v=5)]
+    """No more keys than conditions (far from singular, so that zero is zero), and values that depend on each other."""
+    few = [call(rng.standard_normal((2, 3)), np.eye(3, d_v) + 0.1 * rng.standard_normal((3, d_v))) for d_v in (2, 5)]
     values = rng.standard_normal((8, 2)) @ rng.standard_normal((2, 4))  # rank 2: room for 5 dimensions
     return [*few, call(rng.standard_normal((2, 8)), values)]
 
