@@ -20,6 +20,7 @@ SLUGS = (
     "08_heads",
     "09_output",
     "10_multihead",
+    "15_real_model",
 )
 
 __all__ = [
