@@ -125,6 +125,13 @@ MUTANTS = [
            "tests/grading/test_sandbox.py"),
     Mutant("grader: lateness costs nothing", "grading/late.py", "points * (1 - self.percent * days / 100)", "points",
            "tests/grading/test_tables.py"),
+    Mutant("padding counted as words", "mha_lib/measure.py", "(place < np.asarray(lengths)[:, None] - 1)",
+           "(place < L - 1) & (np.asarray(lengths)[:, None] > 0)", "tests/test_measure.py"),
+    Mutant("contributions without W_O", "mha_lib/measure.py", "values @ W_O.reshape(H, D, -1)", "values", "tests/test_measure.py"),
+    Mutant("feed-forward net not added to its input", "mha_lib/encoder.py", "self._norm(x + self._dense(inner",
+           "self._norm(self._dense(inner", "tests/test_encoder.py"),
+    Mutant("encoder without a padding mask", "mha_lib/encoder.py", "mask=padding_mask(lengths, x.shape[-2])", "mask=None",
+           "tests/test_encoder.py"),
 ]  # fmt: skip
 
 
