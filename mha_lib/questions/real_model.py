@@ -144,7 +144,7 @@ def _moved(change=_silent, residual=True, norm=True, pool=lambda x: x.mean(0)):
 EXERCISE = Exercise(
     "15_real_model",
     "Measuring heads",
-    offers=("layer_norm", "merge_heads", "project", "scaled_dot_product_attention", "softmax", "split_heads"),
+    offers=("embedding", "layer_norm", "merge_heads", "project", "scaled_dot_product_attention", "softmax", "split_heads"),
     questions=(
         Question(
             "q1", "previous_scores", previous_scores,
