@@ -140,6 +140,13 @@ MUTANTS = [
     Mutant("training: what cannot be known is counted", T + "training.py", "model(tokens)[known], targets[known]",
            "model(tokens).flatten(0, 1), targets.flatten()", TRAINING),
     Mutant("training: steps do not shrink", T + "training.py", "min(1.0, 2 - 2 * step / len(batches))", "1.0", TRAINING),
+    Mutant("padding counted as words", "mha_lib/measure.py", "(place < np.asarray(lengths)[:, None] - 1)",
+           "(place < L - 1) & (np.asarray(lengths)[:, None] > 0)", "tests/test_measure.py"),
+    Mutant("contributions without W_O", "mha_lib/measure.py", "values @ W_O.reshape(H, D, -1)", "values", "tests/test_measure.py"),
+    Mutant("feed-forward net not added to its input", "mha_lib/encoder.py", "self._norm(x + self._dense(inner",
+           "self._norm(self._dense(inner", "tests/test_encoder.py"),
+    Mutant("encoder without a padding mask", "mha_lib/encoder.py", "mask=padding_mask(lengths, x.shape[-2])", "mask=None",
+           "tests/test_encoder.py"),
 ]  # fmt: skip
 
 

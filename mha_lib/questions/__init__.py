@@ -29,6 +29,7 @@ SLUGS = (
     "18_cache",
     "19_gpu",
     "20_parallel",
+    "15_real_model",
 )
 
 __all__ = [
