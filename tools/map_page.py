@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "chapters" / "map.md"
 INTRO = """# Map of the course
 
-One idea has one name: `chapters/04_scores.ipynb`, `mha_lib/numpy/scores.py`, `mha_lib/torch/scores.py`, `tests/test_scores.py`,
-`exercises/04_scores.ipynb`. Where a chapter tests a claim and builds nothing, it has only some of them. This page is made from the files.
+One idea has one name: `chapters/06_masks.ipynb`, `mha_lib/numpy/masks.py`, `mha_lib/torch/masks.py`, `tests/test_masks.py`,
+`exercises/06_masks.ipynb`. Where a chapter tests a claim and builds nothing, it has only some of them. This page is made from the files.
 
 - *Builds*: the modules that bear the chapter's name. The same module stands in `mha_lib.numpy` and `mha_lib.torch`, unless it says otherwise.
 - *Uses*: the modules whose functions its cells import.

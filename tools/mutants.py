@@ -31,6 +31,7 @@ ATTENTION, MASKS, HEADS, LAYER, GRADIENTS, FLASH = (
 )
 TRAINING = "tests/test_training.py"
 JUDGE, BANK = "mha_lib/questions/_judge.py", "tests/test_exercises.py"
+PARALLEL = "tests/test_parallel.py"
 MUTANTS = [
     Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
     Mutant("divide by d_k, seen by a notebook", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim",
@@ -107,6 +108,11 @@ MUTANTS = [
     Mutant("torch: dropout in eval", T + "multihead.py", "self.dropout if self.training else 0.0", "self.dropout",
            "tests/test_torch.py"),
     Mutant("torch: never fused", T + "attention.py", "fused = not return_weights and", "fused = False and", "tests/test_torch.py"),
+    Mutant("parallel: b_O once for each process", T + "parallel.py", "output + self.b_O  # once", "output + self.mesh.size() * self.b_O  # once", PARALLEL),
+    Mutant("parallel: gradients of the input not added up", T + "parallel.py", "grad_placements=[Partial()]", "grad_placements=[Replicate()]", PARALLEL),
+    Mutant("parallel: rows of W_O of another process", T + "parallel.py", "own = whole.detach().chunk(size, 0 if name == \"W_O\" else -1)[rank]",
+           "own = whole.detach().chunk(size, 0 if name == \"W_O\" else -1)[rank - (name == \"W_O\")]", PARALLEL),
+    Mutant("parallel: the last to fail is blamed", T + "_processes.py", "_, rank, what = min(", "_, rank, what = max(", PARALLEL),
     Mutant("interop: weight not transposed", "mha_lib/interop.py", 'weights["W_O"] = _array(module.out_proj.weight).T.copy()',
            'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
     Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
