@@ -12,9 +12,9 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$\n]+(?:\n[^$\n]+)*?)\$(?!\$
 # What the chapters use, each seen to render. MathJax is trimmed and loads nothing later, so a new macro is looked at before it joins.
 MACROS = set(
     """
-    Bigl Bigr Pi approx begin beta big bigl bigr cdot cdots cos dots end frac gamma ge infty lVert le left ln max mid
-    min mu nabla ne odot omega operatorname overset partial pi pm qquad quad rVert right sigma sin sqrt sum tanh text textstyle tfrac tilde
-    times to top underbrace underset varepsilon vdots
+    Bigl Bigr Delta Pi Theta alpha approx begin beta big bigl bigr cdot cdots cos delta dots end frac gamma ge infty lVert le left ln log
+    mathbf max mid min mu nabla ne odot omega operatorname oplus overset partial pi pm qquad quad rVert right sigma sin sqrt sum tanh text
+    textstyle tfrac tilde times to top underbrace underset varepsilon vdots xi
     """.split()
 )
 

@@ -24,12 +24,12 @@ SLUGS = (
     "12_positions",
     "13_training",
     "14_more_heads",
+    "15_real_model",
     "16_cost",
     "17_flash",
     "18_cache",
     "19_gpu",
     "20_parallel",
-    "15_real_model",
 )
 
 __all__ = [
