@@ -20,7 +20,7 @@ from .. import _checks
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
 
-def run(work, size, *arguments, timeout=60.0):
+def run(work, size, *arguments, timeout=120.0):
     """Call work(mesh, *arguments) in `size` processes at once; return their results, in the order of their ranks.
 
     work: a function that the other processes can import. mesh: their `DeviceMesh` of one axis, on the cards by nccl where there
