@@ -21,7 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ROOT / "_book" / "run"
 WHEELS = ROOT / "_book" / "pyodide"
 SITE = ROOT / "_build" / "browser"  # its content is laid beside the pages
-CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "package.json")
+CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "package.json")
+# Of Python's library: code pages of the days before Unicode, and mail, news and remote calls, which a page has no socket for.
+UNUSED_LIBRARY = re.compile(
+    r"^encodings/(cp(?!437|1252)|iso8859_(?!1\.)|iso2022|mac_|koi8|big5|euc_|gb|hz|shift_jis|johab|kz|ptcp|tis|hp_|palmos)"
+    r"|^(xmlrpc|wsgiref)/|^(imaplib|smtplib|nntplib|ftplib|poplib|mailbox|telnetlib|cgi)\.py$"
+)
 PACKAGES = ("numpy",)
 # Of a wheel: what only compilers, type checkers and NumPy's own tests read.
 UNUSED = re.compile(
@@ -29,7 +34,7 @@ UNUSED = re.compile(
 )
 SCRIPTS = ("cells.py", "worker.mjs", "page.css")
 # Of mha_lib: what a browser cannot run, or never needs.
-LEFT_OUT = {"torch", "interop.py", "make_extract.py", "__pycache__"}
+LEFT_OUT = {"torch", "interop.py", "sentences.py", "__pycache__"}
 NOTICE = """\
 Python in these pages, fetched when a reader first presses Run.
 
@@ -52,13 +57,18 @@ def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def slim(archive, out, unused):
+    """Write a zip file again without the names that match `unused`."""
+    with zipfile.ZipFile(archive) as whole:
+        packed(out, {name: whole.read(name) for name in whole.namelist() if not unused.search(name)})
+
+
 def slim_wheel(entry, out):
     """Write the lock's wheel without what no page runs; its new entry. SystemExit where the wheel is not the one of the lock."""
     wheel = WHEELS / entry["file_name"]
     if (found := sha256(wheel)) != entry["sha256"]:
         sys.exit(f"{wheel.name}: sha256 {found}, but Pyodide's lock file says {entry['sha256']}")
-    with zipfile.ZipFile(wheel) as whole:
-        packed(out / wheel.name, {name: whole.read(name) for name in whole.namelist() if not UNUSED.search(name)})
+    slim(wheel, out / wheel.name, UNUSED)
     return {**entry, "sha256": sha256(out / wheel.name)}
 
 
@@ -71,7 +81,7 @@ def lay_packages(core, out):
 
 def library_files():
     """The files of mha_lib that the pages need, sorted."""
-    files = [p for p in (ROOT / "mha_lib").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    files = [p for p in (ROOT / "mha_lib").rglob("*") if p.is_file() and p.suffix != ".pyc" and p.name[:5] != "make_"]
     return sorted(p for p in files if not set(p.relative_to(ROOT / "mha_lib").parts) & LEFT_OUT)
 
 
@@ -99,6 +109,7 @@ def build(modules, run):
     pyodide.mkdir(parents=True)
     for name in CORE:
         shutil.copyfile(core / name, pyodide / name)
+    slim(core / "python_stdlib.zip", pyodide / "python_stdlib.zip", UNUSED_LIBRARY)
     lay_packages(core, pyodide)
     shutil.copyfile(WHEELS / "numpy-LICENSE.txt", pyodide / "numpy-LICENSE.txt")
     for name in SCRIPTS:
