@@ -14,7 +14,7 @@ from reading import HTML, ROOT, tab_to
 
 pytestmark = pytest.mark.browser
 
-CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
+CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("[0-9]*.ipynb"))
 
 
 @pytest.fixture
