@@ -14,10 +14,11 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from mha_lib.torch import KVCache, MultiHeadAttention, causal_mask  # noqa: E402
-from mha_lib.torch._processes import bytes_sent, run, sockets  # noqa: E402
+from mha_lib.torch._processes import run, sockets  # noqa: E402
 from mha_lib.torch.parallel import (  # noqa: E402
     CountAllReduces,
     ParallelMultiHeadAttention,
+    _settled,
     compare,
     ring_all_reduce_bytes,
     shard_heads,
@@ -162,11 +163,9 @@ def send(mesh, numbers):
     """Bytes that leave this process in an all-reduce of so many float64, without what does not depend on their number."""
     counts = []
     for n in numbers:
-        time.sleep(0.05)
-        before = bytes_sent()
+        before = _settled()
         dist.all_reduce(torch.ones(n, dtype=torch.float64))
-        time.sleep(0.05)
-        counts.append(None if before is None else bytes_sent() - before)
+        counts.append(None if before is None else _settled() - before)
     return counts
 
 

@@ -132,6 +132,7 @@ def bytes_sent():
     total = None
     for one in sockets():
         info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        if len(info) >= 208:  # struct tcp_info of Linux: tcpi_bytes_sent
-            total = (total or 0) + struct.unpack_from("Q", info, 200)[0]
+        if len(info) >= 216:  # struct tcp_info of Linux: tcpi_bytes_sent counts what was sent again, tcpi_bytes_retrans
+            sent, again = struct.unpack_from("QQ", info, 200)
+            total = (total or 0) + sent - again
     return total

@@ -174,7 +174,7 @@ def _settled():
     last = -1
     while (now := bytes_sent()) != last:
         last = now
-        time.sleep(0.02)
+        time.sleep(0.05)
     return now
 
 
