@@ -6,9 +6,7 @@ const { search } = new URL(import.meta.url); // ?v=…: the edition of the book
 const here = (name) => new URL(name, import.meta.url);
 
 async function bytes(name) {
-  const answer = await fetch(here(name + search));
-  if (!answer.ok) throw new Error(`${name} could not be fetched (${answer.status})`);
-  return answer.arrayBuffer();
+  return (await fetch(here(name + search))).arrayBuffer();
 }
 
 async function start() {
@@ -17,6 +15,7 @@ async function start() {
     bytes("mha_lib.zip"),
     bytes("cells.py"),
   ]);
+  if (!python.loadedPackages.numpy) throw new Error("NumPy could not be loaded");
   python._api.on_fatal = broke;
   python.unpackArchive(library, "zip", { extractDir: python.runPython("import site; site.getsitepackages()[0]") });
   const names = python.toPy({ __name__: "cells" });
@@ -37,11 +36,24 @@ function send() {
   sent = performance.now();
 }
 
-const started = start();
+// Where a file cannot be had, Pyodide may tell the console alone, and wait for ever. So the worker sees to its files itself.
 const fail = (error) => postMessage({ broken: String(error?.message || error) });
-const unhandled = (event) => fail(event.reason); // where a file of Python cannot be had, Pyodide says so only here
-addEventListener("unhandledrejection", unhandled);
-started.then(() => (removeEventListener("unhandledrejection", unhandled), postMessage({ ready: true })), fail);
+const { fetch: ask } = globalThis, { instantiateStreaming } = WebAssembly;
+globalThis.fetch = async (what, ...options) => {
+  const name = new URL(what).pathname.split("/").pop();
+  const answer = await ask(what, ...options).catch(() => ({ status: "no answer" }));
+  if (answer.ok) return answer;
+  const error = new Error(`${name} could not be fetched (${answer.status})`);
+  fail(error);
+  throw error;
+};
+WebAssembly.instantiateStreaming = (...what) => {
+  const instance = instantiateStreaming(...what);
+  instance.catch(fail);
+  return instance;
+};
+const started = start();
+started.then(() => postMessage({ ready: true }), fail);
 
 /** Pyodide itself has broken, which is not a cell's error: those cells.py reports. */
 function broke() {
