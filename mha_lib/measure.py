@@ -57,7 +57,7 @@ def contribution_shares(weights, values, W_O):
     """Weight times the length of the value's image, as shares of each query's sum.
 
     Shapes: weights (..., H, L, S), values (..., H, S, D), W_O (H*D, E) -> (..., H, L, S). A query without any gets zeros.
-    Source: Kobayashi et al. 2020, section 3.
+    Source: Kobayashi et al. 2020.
 
     >>> contribution_shares(np.array([[[0.5, 0.5]]]), np.array([[[1.0], [3.0]]]), np.array([[3.0, 4.0]]))
     array([[[0.25, 0.75]]])

@@ -15,7 +15,7 @@ def rope(x, positions, *, base=10000.0, interleaved=True):
     """Rotary position embedding: turn each pair of components by an angle proportional to the position.
 
     Shapes: x (..., L, D) with D even, positions (L,) -> (..., L, D). Pair i turns by positions * base ** (-2i / D).
-    `interleaved=True` pairs the components (2i, 2i + 1), as in the paper; False pairs (i, i + D/2), as Llama's code does.
+    `interleaved=True` pairs the components (2i, 2i + 1), as in the paper; False pairs (i, i + D/2), as Hugging Face's Llama does.
     Errors: ValueError for an odd D or positions that are not (L,).
     Source: Su et al. 2021, section 3.2.
 
