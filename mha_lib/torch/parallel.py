@@ -7,7 +7,6 @@ import argparse
 import os
 import signal
 import sys
-import time
 
 import torch
 from torch import nn
@@ -16,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _checks
 from ..data import load_layer
-from ._processes import bytes_sent, run
+from ._processes import bytes_sent, run, settled_bytes_sent
 from .multihead import MultiHeadAttention
 
 COLUMNS = ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")  # cut along the last axis, the heads; W_O along its rows
@@ -152,7 +151,7 @@ def compare(mesh, lost=None):
     whole_x, parts_x = x.clone().requires_grad_(), x.clone().requires_grad_()
     with CountAllReduces() as forward:
         before, output = bytes_sent(), parallel(parts_x)
-        sent = None if before is None else _settled() - before
+        sent = None if before is None else settled_bytes_sent() - before
     with CountAllReduces() as backward:
         output.sin().sum().backward()
     whole = layer(whole_x)
@@ -167,15 +166,6 @@ def compare(mesh, lost=None):
         ours, wanted = ours.detach(), wanted.detach()
         differences[name] = float((ours - wanted).abs().max() / wanted.abs().max().clamp(min=1e-3))  # that of b_K is 0
     return {"differences": differences, "forward": forward.numbers, "backward": backward.numbers, "sent": sent}
-
-
-def _settled():
-    """`bytes_sent`, once it has stopped growing."""
-    last = -1
-    while (now := bytes_sent()) != last:
-        last = now
-        time.sleep(0.05)
-    return now
 
 
 def report(results, layer, x):
