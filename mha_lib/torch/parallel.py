@@ -135,9 +135,7 @@ class CountAllReduces(TorchDispatchMode):
 def real_layer(device="cpu"):
     """The real layer and its input, in float64: (layer, x (16, 384))."""
     data = load_layer()
-    layer = MultiHeadAttention(data.x.shape[-1], data.num_heads, device=device, dtype=torch.float64)
-    for name, parameter in layer.named_parameters():
-        parameter.data.copy_(torch.from_numpy(getattr(data, name)))
+    layer = MultiHeadAttention.from_arrays(data, device=device, dtype=torch.float64)
     return layer, torch.tensor(data.x, dtype=torch.float64, device=device)
 
 
