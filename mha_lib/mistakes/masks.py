@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import numpy as right
 from ._mistake import of_chapter
-from ._parts import all_masks, attend
+from ._parts import all_masks, attend, softmax_without_guard
 
 mistake = of_chapter("06_masks")
 
@@ -56,12 +56,7 @@ def mask_with_finite_value(query, key, value, *, mask=None, is_causal=False, ret
     right.scaled_dot_product_attention, "A query with nothing to attend to becomes NaN: its softmax divides 0 by 0."
 )
 def masked_row_is_nan(query, key, value, *, mask=None, is_causal=False, return_weights=False):
-    def softmax(x):
-        with np.errstate(invalid="ignore"):
-            e = np.exp(x - x.max(-1, keepdims=True))
-            return e / e.sum(-1, keepdims=True)
-
-    return attend(query, key, value, mask, is_causal, return_weights, softmax=softmax)
+    return attend(query, key, value, mask, is_causal, return_weights, softmax=softmax_without_guard)
 
 
 @mistake(right.scaled_dot_product_attention, "The mask is ignored.")
