@@ -238,7 +238,7 @@ IN_A_CELL = {
     "imports_the_solution": "from mha_lib.numpy import attention_scores as scaled_scores",
     "imports_its_module": "from mha_lib.numpy.scores import attention_scores as scaled_scores",
     "imports_the_reference": "from mha_lib.questions.scores import raw_scores, odds, _row_of_mice\nmice_row = _row_of_mice()",
-    "imports_the_mistakes": "from mha_lib.mistakes import right\nscaled_scores = right.attention_scores",
+    "imports_the_mistakes": "from mha_lib.mistakes.scores import right\nscaled_scores = right.attention_scores",
     "scores_on_disk": """
         import json, os
         for place in ("/tmp", "/course", ".", "..", "/out", "/course/mha_lib"):

@@ -168,7 +168,7 @@ class Worker:
                 return {"error": "an error whose text cannot be read"}, b""
 
 
-def main(settings):
+def main():
     """Answer requests until there are no more."""
     import warnings
 
@@ -194,4 +194,4 @@ if __name__ == "__main__":
     import numpy as np
     from wire import Packed, receive, send, unpack
 
-    main(settings)
+    main()

@@ -130,6 +130,30 @@ def layer_sizes(embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim):
     return embed_dim, num_heads, num_kv_heads, head_dim, kdim, vdim
 
 
+def layer_arrays(arrays):
+    """The weights of a layer by name, None for a bias that is not there, and the sizes that their shapes tell.
+
+    arrays: anything with num_heads and with attributes of those names.
+    """
+    named = {f"W_{n}": getattr(arrays, f"W_{n}") for n in "QKVO"} | {
+        f"b_{n}": getattr(arrays, f"b_{n}", None) for n in "QKVO"
+    }
+    (embed_dim, width), (kdim, kv_width), (vdim, _) = (tuple(named[f"W_{n}"].shape) for n in "QKV")
+    num_heads = integer("num_heads", arrays.num_heads, 1)
+    head_dim, rest = divmod(width, num_heads)
+    if rest or head_dim == 0 or kv_width % head_dim:
+        raise ValueError(
+            f"W_Q and W_K must hold whole heads, got {width} and {kv_width} columns for num_heads={num_heads}"
+        )
+    columns = {"Q": (embed_dim, width), "K": (kdim, kv_width), "V": (vdim, kv_width), "O": (width, embed_dim)}
+    for name, array in named.items():
+        wants = columns[name[-1]] if name[0] == "W" else columns[name[-1]][1:]
+        if array is not None and tuple(array.shape) != wants:
+            raise ValueError(f"{name} must have the shape {wants}, got {tuple(array.shape)}")
+    sizes = {"num_kv_heads": kv_width // head_dim, "head_dim": head_dim, "kdim": kdim, "vdim": vdim}
+    return named, {"embed_dim": embed_dim, "num_heads": num_heads, **sizes}
+
+
 def cache_of_kind(cache, kind):
     """`cache=` of a layer: None or a KVCache of the same path."""
     if cache is not None and not isinstance(cache, kind):

@@ -10,16 +10,9 @@ from mha_lib.data import SENTENCES, load_layer, load_pencil, load_vocabulary
 from mha_lib.data.minilm import EXTRACT, SHA256, _arrays
 
 
-def layer_of(stored):
-    layer = right.MultiHeadAttention(384, stored.num_heads)
-    for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O"):
-        setattr(layer, name, getattr(stored, name))
-    return layer
-
-
 def test_it_looks_at_animal():
     stored = load_layer()
-    _, weights = layer_of(stored)(stored.x, return_weights=True)
+    _, weights = right.MultiHeadAttention.from_arrays(stored)(stored.x, return_weights=True)
     it, animal = stored.tokens.index("it"), stored.tokens.index("animal")
     assert weights[1, it].argmax() == animal and f"{weights[1, it, animal]:.2f}" == "0.68"
 

@@ -14,7 +14,7 @@ import yaml
 import mha_lib
 
 ROOT = Path(__file__).parents[1]
-MODULES = [m.name for m in pkgutil.walk_packages(mha_lib.__path__, "mha_lib.") if not m.name.endswith("make_extract")]
+MODULES = [m.name for m in pkgutil.walk_packages(mha_lib.__path__, "mha_lib.")]
 
 
 def read(name):

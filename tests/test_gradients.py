@@ -177,7 +177,7 @@ def test_nan_in_padding_reaches_no_weight(rng):
         close(grad, want[name])
 
 
-def test_backward_needs_a_call_before_it(rng):
+def test_backward_needs_a_call_before_it():
     layer, x = numpy_path().layer(8, 2), np.ones((1, 3, 8), np.float32)
     with pytest.raises(RuntimeError, match="backward needs a call before it"):
         layer.backward(x)

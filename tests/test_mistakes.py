@@ -9,6 +9,7 @@ import pytest
 from common import close
 
 import mha_lib.numpy as right
+from mha_lib import mistakes
 from mha_lib.mistakes import MISTAKES
 
 CHAPTERS = Path(__file__).parents[1] / "chapters"
@@ -88,7 +89,7 @@ def test_mask_mistakes_are_right_without_what_they_get_wrong(name, rng):
 @pytest.mark.parametrize("name", MISTAKES)
 def test_diagnosis_and_section(name):
     mistake = MISTAKES[name]
-    assert mistake.name == name and hasattr(right, mistake.of)
+    assert mistake.name == name and getattr(mistakes, name) is mistake and hasattr(right, mistake.of)
     assert mistake.diagnosis.endswith(".") and "\n" not in mistake.diagnosis
     slug, anchor = mistake.section.split("#")
     cells = json.loads((CHAPTERS / f"{slug}.ipynb").read_text(encoding="utf-8"))["cells"]

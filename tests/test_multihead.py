@@ -1,5 +1,7 @@
 """MultiHeadAttention, in both paths: values, masks, sizes, cache, trace, errors."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import reference
@@ -238,3 +240,55 @@ def test_a_cache_needs_self_attention_on_a_batch(path):
     with pytest.raises(ValueError, match=r"key must have the shape \(B, H_kv, n, D\) = \(1, 2, n, 4\)"):
         path.call(layer, x[0], cache=cache)
     assert len(cache) == 0
+
+
+# ---------------------------------------------------------------------------------------------------------------- from_arrays
+def arrays_of(path, layer):
+    """The layer's arrays as a namespace; a bias that it lacks is missing there."""
+    named = {name: path.take(getattr(layer, name)) for name in weights_of(layer)}
+    return SimpleNamespace(num_heads=layer.num_heads, **{name: x for name, x in named.items() if x is not None})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_kv_heads": 2, "head_dim": 6, "kdim": 5, "vdim": 7},
+        {"bias": False},
+        {"rope": "halves", "rope_base": 9.0},
+    ],
+    ids=str,
+)
+def test_from_arrays_makes_a_layer_again(path, rng, options):
+    layer = path.layer(8, 4, **options)
+    rope = {name: options[name] for name in ("rope", "rope_base") if name in options}
+    again = path.module.MultiHeadAttention.from_arrays(arrays_of(path, layer), **rope)
+    assert again.num_kv_heads == layer.num_kv_heads and (again.b_Q is None) == (layer.b_Q is None)
+    inputs = [rng.standard_normal((3, n)).astype(np.float32) for n in (8, layer.kdim, layer.vdim)]
+    close(path.call(again, *inputs), path.call(layer, *inputs))
+
+
+def test_from_arrays_copies_into_another_dtype(path):
+    arrays = arrays_of(path, path.layer(8, 2))
+    dtype = np.float64 if path.name == "numpy" else pytest.importorskip("torch").float64
+    mha = path.module.MultiHeadAttention.from_arrays(arrays, dtype=dtype)
+    arrays.W_Q[:] = 0
+    for name, x in weights_of(mha).items():
+        assert path.take(getattr(mha, name)).dtype == np.float64 and np.abs(x).max() > 0, name
+
+
+@pytest.mark.parametrize(
+    "name, shape, message",
+    [
+        ("W_Q", (8, 7), r"W_Q and W_K must hold whole heads, got 7 and 8 columns for num_heads=2"),
+        ("W_K", (8, 6), r"W_Q and W_K must hold whole heads, got 8 and 6 columns for num_heads=2"),
+        ("W_V", (8, 4), r"W_V must have the shape \(8, 8\), got \(8, 4\)"),
+        ("W_O", (8, 4), r"W_O must have the shape \(8, 8\), got \(8, 4\)"),
+        ("b_K", (1,), r"b_K must have the shape \(8,\), got \(1,\)"),
+    ],
+)
+def test_from_arrays_names_what_does_not_fit(path, name, shape, message):
+    arrays = arrays_of(path, path.layer(8, 2))
+    setattr(arrays, name, np.zeros(shape, np.float32))
+    with pytest.raises(ValueError, match=message):
+        path.module.MultiHeadAttention.from_arrays(arrays)

@@ -18,10 +18,7 @@ from mha_lib.data import load_layer
 from mha_lib.numpy import MultiHeadAttention
 
 layer = load_layer()
-mha = MultiHeadAttention(384, layer.num_heads)
-for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O"):
-    setattr(mha, name, getattr(layer, name))
-output, weights = mha(layer.x, return_weights=True)
+output, weights = MultiHeadAttention.from_arrays(layer)(layer.x, return_weights=True)
 print(f"it -> animal {weights[1, layer.tokens.index('it'), layer.tokens.index('animal')]:.2f}")
 print("torch" in sys.modules, "matplotlib" in sys.modules, mha_lib.__version__)
 print(mha_lib.__file__)

@@ -14,11 +14,10 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from mha_lib.torch import KVCache, MultiHeadAttention, causal_mask  # noqa: E402
-from mha_lib.torch._processes import run, sockets  # noqa: E402
+from mha_lib.torch._processes import run, settled_bytes_sent, sockets  # noqa: E402
 from mha_lib.torch.parallel import (  # noqa: E402
     CountAllReduces,
     ParallelMultiHeadAttention,
-    _settled,
     compare,
     ring_all_reduce_bytes,
     shard_heads,
@@ -163,9 +162,9 @@ def send(mesh, numbers):
     """Bytes that leave this process in an all-reduce of so many float64, without what does not depend on their number."""
     counts = []
     for n in numbers:
-        before = _settled()
+        before = settled_bytes_sent()
         dist.all_reduce(torch.ones(n, dtype=torch.float64))
-        counts.append(None if before is None else _settled() - before)
+        counts.append(None if before is None else settled_bytes_sent() - before)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Write chapters/mistakes.md out of mha_lib/mistakes.py: python tools/mistakes_page.py (tests/test_mistakes.py keeps it fresh)"""
+"""Write chapters/mistakes.md out of mha_lib.mistakes: python tools/mistakes_page.py (tests/test_mistakes.py keeps it fresh)"""
 
 from pathlib import Path
 

@@ -6,14 +6,12 @@ The official files (`sentence-transformers/all-MiniLM-L6-v2`, revision 1110a243f
 their folder with --model. The weights' sha256 is checked either way. A second run writes the same bytes.
 """
 
-import argparse
-import hashlib
 import math
-from pathlib import Path
 
 import numpy as np
 
 from mha_lib import interop
+from mha_lib.data import make_file
 from mha_lib.data.minilm import EXTRACT, SENTENCES
 from mha_lib.data.model import NUM_HEADS, load_model, load_tokenizer
 from mha_lib.numpy import embedding, layer_norm
@@ -82,10 +80,4 @@ def make(folder):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", help="folder with model.safetensors and tokenizer.json")
-    parser.add_argument("--out", default=EXTRACT, type=Path, help="the file to write")
-    arguments = parser.parse_args()
-    np.savez_compressed(arguments.out, **make(arguments.model))
-    digest = hashlib.sha256(arguments.out.read_bytes()).hexdigest()
-    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes, sha256 {digest}")
+    make_file.main(__doc__, EXTRACT, make)

@@ -4,13 +4,12 @@ It needs what requirements-model.txt names. It runs the whole model in float64 o
 216 times with one head changed; ten minutes on one core.
 """
 
-import argparse
 import re
-from pathlib import Path
 
 import numpy as np
 
 from mha_lib import measure
+from mha_lib.data import make_file
 from mha_lib.data.heads import HEADS
 from mha_lib.data.model import NUM_HEADS, load_model, load_tokenizer
 from mha_lib.data.sentences import AGREEMENT, PLAIN, SENSE, readings
@@ -110,9 +109,4 @@ def make(folder):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", help="folder with model.safetensors and tokenizer.json")
-    parser.add_argument("--out", default=HEADS, type=Path, help="the file to write")
-    arguments = parser.parse_args()
-    np.savez_compressed(arguments.out, **make(arguments.model))
-    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes")
+    make_file.main(__doc__, HEADS, make)

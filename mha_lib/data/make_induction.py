@@ -3,12 +3,10 @@
 The same machine writes the same numbers; another processor may round differently, and training enlarges that.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 import torch
 
+from mha_lib.data import make_file
 from mha_lib.data.induction import LENGTH, MODELS, VOCAB, repeated_sequences
 from mha_lib.torch.training import AttentionModel, train
 
@@ -40,14 +38,11 @@ def arrays(model):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default=MODELS, type=Path, help="the file to write")
-    arguments = parser.parse_args()
+    arguments = make_file.parser(__doc__, MODELS).parse_args()
     torch.set_num_threads(1)
     stored = {}
     for num_heads in (1, 8):
         model, losses = trained(num_heads)
         print(f"{num_heads} heads: loss {losses[0]:.2f} -> {losses[-1]:.4f}, accuracy {accuracy(model):.4f}")
         stored |= {f"{name}_{num_heads}": x.astype(np.float16) for name, x in arrays(model).items()}
-    np.savez_compressed(arguments.out, **stored)
-    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes")
+    make_file.write(arguments.out, stored)

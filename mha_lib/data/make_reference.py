@@ -3,11 +3,9 @@
 It needs what requirements-model.txt names, and `pip install transformers==5.24.0`, which nothing else here needs.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
+from mha_lib.data import make_file
 from mha_lib.data.heads import REFERENCE
 from mha_lib.data.make_heads import tokenised
 from mha_lib.data.minilm import SENTENCES
@@ -39,9 +37,4 @@ def make(folder):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", help="folder with model.safetensors and tokenizer.json")
-    parser.add_argument("--out", default=REFERENCE, type=Path, help="the file to write")
-    arguments = parser.parse_args()
-    np.savez_compressed(arguments.out, **make(arguments.model))
-    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes")
+    make_file.main(__doc__, REFERENCE, make)

@@ -76,6 +76,7 @@ def load_layer(sentence=0):
     """The real layer with one of its sentences (numbers 0 to 5, see `SENTENCES`).
 
     Returns: a `Layer` with x, tokens, ids, W_Q ... b_O and more, float32; every call gives arrays of its own.
+    `mha_lib.numpy.MultiHeadAttention.from_arrays` takes it.
     Errors: ValueError for another sentence; FileNotFoundError or ValueError that names the file, what was expected and how to
     make it.
     Source: sentence-transformers/all-MiniLM-L6-v2, Apache-2.0.

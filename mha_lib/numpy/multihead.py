@@ -59,6 +59,26 @@ class MultiHeadAttention:
         )
         self._last_call = None
 
+    @classmethod
+    def from_arrays(cls, arrays, *, rope=None, rope_base=10000.0, dtype=np.float32):
+        """The layer with the weights of `mha_lib.data.load_layer()`, or of anything with num_heads and arrays of these names.
+
+        Shapes: W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O as above, which tell all sizes; without a bias the layer has none.
+        rope, rope_base: as above. dtype: of the copies made.
+        Errors: ValueError that names the array whose shape does not fit.
+
+        >>> from mha_lib.data import load_layer
+        >>> layer = load_layer()
+        >>> mha = MultiHeadAttention.from_arrays(layer)
+        >>> mha(layer.x).shape
+        (16, 384)
+        """
+        named, sizes = _checks.layer_arrays(arrays)
+        layer = cls(**sizes, rope=rope, rope_base=rope_base, dtype=dtype)
+        for name, array in named.items():
+            setattr(layer, name, None if array is None else array.astype(dtype))
+        return layer
+
     def __call__(
         self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False, cache=None, return_weights=False
     ):

@@ -26,6 +26,14 @@ def call(*args, then=None, **kwargs):
     return Call(args, kwargs, then)
 
 
+def some_mask(rng, *shape):
+    """A mask in which every query has at least one key, and at least one query misses one."""
+    mask = rng.random(shape) > 0.4
+    mask[..., 0, -1] = False
+    mask[..., 0] |= ~mask.any(-1)
+    return mask
+
+
 @dataclass(frozen=True)
 class Part:
     """What earns points together.

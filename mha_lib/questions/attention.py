@@ -5,7 +5,7 @@ import numpy as np
 from ..data import load_layer, load_pencil
 from ..mistakes import MISTAKES
 from ..numpy import attention_scores, causal_mask, padding_mask, project, scaled_dot_product_attention, softmax
-from ._question import Exercise, Part, Question, call, untouched, value
+from ._question import Exercise, Part, Question, call, some_mask, untouched, value
 
 # ------------------------------------------------------------------------------------------------------------------- q1, by hand
 _WEIGHTS = np.array([0.25, 0.25, 0.5])  # of the scores 0, 0 and ln 2
@@ -55,14 +55,6 @@ def _weights_first(query, key, value, *, return_weights=False, **keywords):
 
 
 # ------------------------------------------------------------------------------------------------------------------- q3, under masks
-def _some(rng, *shape):
-    """A mask in which every query has at least one key, and at least one query misses one."""
-    mask = rng.random(shape) > 0.4
-    mask[..., 0, -1] = False
-    mask[..., 0] |= ~mask.any(-1)
-    return mask
-
-
 def _masks(rng):
     """None at all, one for each pair, one row of keys for each sequence, and one that restricts one sequence only."""
     only = np.ones((3, 1, 4, 4), bool)
@@ -70,10 +62,10 @@ def _masks(rng):
     return [
         call(*_three(rng, L=1, S=2, D=1, D_v=1), mask=np.array([[True, False]])),
         call(*_three(rng, L=2, S=3, D=4, D_v=2)),
-        call(*_three(rng, L=4, S=4, D=4, D_v=4), mask=_some(rng, 4, 4)),
+        call(*_three(rng, L=4, S=4, D=4, D_v=4), mask=some_mask(rng, 4, 4)),
         call(*_three(rng, 3, 2, L=4, S=4, D=3, D_v=5), mask=padding_mask([2, 4, 1], 4)),
         call(*_three(rng, 3, 2, L=4, S=4, D=3, D_v=3), mask=only),
-        call(*_three(rng, 2, 2, L=3, S=5, D=2, D_v=3), mask=_some(rng, 2, 1, 3, 5)),
+        call(*_three(rng, 2, 2, L=3, S=5, D=2, D_v=3), mask=some_mask(rng, 2, 1, 3, 5)),
     ]
 
 
@@ -83,14 +75,14 @@ def _causal(rng):
 
 
 def _both(rng):
-    first = _some(rng, 3, 3)
+    first = some_mask(rng, 3, 3)
     first[:, 0] = True  # so that every query has a key
     return [call(*_three(rng, L=3, S=3, D=2, D_v=4), mask=first, is_causal=True),
             call(*_three(rng, 2, 2, L=4, S=4, D=3, D_v=3), mask=padding_mask([1, 3], 4), is_causal=True)]  # fmt: skip
 
 
 def _nothing_left(rng):
-    mask = _some(rng, 4, 4)
+    mask = some_mask(rng, 4, 4)
     mask[1] = False
     left = np.arange(3) >= 1  # padding in front, so query 0 sees nothing that is not the future
     return [call(*_three(rng, L=1, S=2, D=1, D_v=2), mask=np.zeros((1, 2), bool)),
@@ -99,7 +91,7 @@ def _nothing_left(rng):
 
 
 def _with_weights(rng):
-    return [call(*_three(rng, 2, L=3, S=4, D=2, D_v=5), mask=_some(rng, 3, 4), return_weights=True),
+    return [call(*_three(rng, 2, L=3, S=4, D=2, D_v=5), mask=some_mask(rng, 3, 4), return_weights=True),
             call(*_three(rng, L=4, S=4, D=4, D_v=4), is_causal=True, return_weights=True)]  # fmt: skip
 
 

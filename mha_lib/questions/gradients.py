@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..mistakes import MISTAKES
+from ..mistakes._parts import softmax_without_guard
 from ..numpy import MultiHeadAttention, causal_mask, merge_heads, softmax, split_heads
 from ..numpy import scaled_dot_product_attention_backward as backward
 from ._question import Exercise, Part, Question, call, untouched, value
@@ -70,11 +71,6 @@ def _from_parts(
         return end(*grads)
 
     return function
-
-
-def _plain_softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def _key_from_rows(grad_output, query, key, value, mask=None):
@@ -269,7 +265,7 @@ EXERCISE = Exercise(
                 "scale_forgotten_backwards": _known("scale_forgotten_backwards"),
                 "weights_not_transposed_backwards": _known("weights_not_transposed_backwards"),
                 "mask_forgotten_backwards": _known("mask_forgotten_backwards"),
-                "masked_row_is_nan": _from_parts(attend=_plain_softmax),
+                "masked_row_is_nan": _from_parts(attend=softmax_without_guard),
                 "mask_with_finite_value": _from_parts(fill=-1e9),
             },
             slips={

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..data import load_layer
 from ..mistakes import MISTAKES
+from ..mistakes._parts import softmax_without_guard
 from ..numpy import causal_mask, merge_heads, padding_mask, softmax, split_heads
 from ._question import Exercise, Part, Question, call, untouched, value
 
@@ -87,11 +88,6 @@ def _inverted(q, k, mask=None):
 def _finite(q, k, mask=None):
     scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
     return softmax(scores if mask is None else np.where(mask, scores, -1e9))
-
-
-def _nan(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def _projected(rng, *B, L, S, H, D, D_v=None):
@@ -252,7 +248,7 @@ EXERCISE = Exercise(
                 "mask_ignored": _with(lambda q, k, mask=None: _weights(q, k)),
                 "mask_after_softmax": _with(_after_softmax),
                 "mask_with_finite_value": _with(_finite),
-                "masked_row_is_nan": _with(lambda q, k, mask=None: _weights(q, k, mask, softmax=_nan)),
+                "masked_row_is_nan": _with(lambda q, k, mask=None: _weights(q, k, mask, softmax=softmax_without_guard)),
             },
             slips={
                 "one_wide_head": (

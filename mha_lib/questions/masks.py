@@ -4,7 +4,7 @@ import numpy as np
 
 from ..data import load_layer
 from ..numpy import causal_mask, padding_mask, softmax
-from ._question import Exercise, Part, Question, call, untouched, value
+from ._question import Exercise, Part, Question, call, some_mask, untouched, value
 
 
 # ------------------------------------------------------------------------------------------------------------------- q1, by hand
@@ -68,18 +68,10 @@ def _scores(rng, *shape):
     return 2 * rng.standard_normal(shape)
 
 
-def _some(rng, *shape):
-    """A mask in which every row has at least one key, and at least one row misses one."""
-    mask = rng.random(shape) > 0.4
-    mask[..., 0, -1] = False
-    mask[..., 0] |= ~mask.any(-1)
-    return mask
-
-
 def _pairs(rng):
     return [call(np.array([[0.0, 1.0]]), np.array([[True, False]])),
-            *(call(_scores(rng, L, S), _some(rng, L, S)) for L, S in ((2, 3), (4, 4), (5, 2))),
-            call(1000 + _scores(rng, 3, 4), _some(rng, 3, 4))]  # fmt: skip
+            *(call(_scores(rng, L, S), some_mask(rng, L, S)) for L, S in ((2, 3), (4, 4), (5, 2))),
+            call(1000 + _scores(rng, 3, 4), some_mask(rng, 3, 4))]  # fmt: skip
 
 
 def _broadcast(rng):
@@ -88,14 +80,14 @@ def _broadcast(rng):
     only[1, 0] = np.tri(3)
     lengths = padding_mask([2, 4, 1], 4)
     return [
-        call(_scores(rng, 3, 4), _some(rng, 1, 4)[0]), call(_scores(rng, 2, 3, 3), causal_mask(3)),
+        call(_scores(rng, 3, 4), some_mask(rng, 1, 4)[0]), call(_scores(rng, 2, 3, 3), causal_mask(3)),
         call(_scores(rng, 3, 2, 5, 4), lengths), call(_scores(rng, 3, 2, 3, 3), only),
-        call(_scores(rng, 2, 2, 4, 4), _some(rng, 2, 1, 4, 4)),
+        call(_scores(rng, 2, 2, 4, 4), some_mask(rng, 2, 1, 4, 4)),
     ]  # fmt: skip
 
 
 def _nothing_left(rng):
-    mask = _some(rng, 4, 4)
+    mask = some_mask(rng, 4, 4)
     mask[2] = False
     return [call(np.array([[1.0, 3.0]]), np.zeros((1, 2), bool)), call(_scores(rng, 4, 4), mask),
             call(_scores(rng, 2, 1, 3, 3), padding_mask([2, 0], 3))]  # fmt: skip
@@ -103,7 +95,7 @@ def _nothing_left(rng):
 
 def _with_bias(rng):
     never = np.where(causal_mask(3), rng.standard_normal((3, 3)), -np.inf)
-    return [call(_scores(rng, 2, 3), _some(rng, 2, 3), _scores(rng, 2, 3)), call(_scores(rng, 2, 4, 5), _some(rng, 4, 5), _scores(rng, 5)),
+    return [call(_scores(rng, 2, 3), some_mask(rng, 2, 3), _scores(rng, 2, 3)), call(_scores(rng, 2, 4, 5), some_mask(rng, 4, 5), _scores(rng, 5)),
             call(_scores(rng, 2, 3, 3), np.ones((3, 3), bool), never)]  # fmt: skip
 
 
@@ -111,7 +103,7 @@ def _strange_behind(rng):
     """NaN, infinity and a score far ahead behind the mask; and a NaN that is attended to."""
     calls = []
     for strange in (np.nan, np.inf, 1000.0):
-        scores, mask = _scores(rng, 3, 4), _some(rng, 3, 4)
+        scores, mask = _scores(rng, 3, 4), some_mask(rng, 3, 4)
         scores[~mask] = strange
         calls.append(call(scores, mask))
     scores, mask = _scores(rng, 2, 3), np.array([[True, True, True], [True, False, True]])
@@ -120,7 +112,7 @@ def _strange_behind(rng):
 
 
 def _in_float32(rng):
-    return [call(_scores(rng, 2, 3, 4).astype(np.float32), _some(rng, 3, 4))]
+    return [call(_scores(rng, 2, 3, 4).astype(np.float32), some_mask(rng, 3, 4))]
 
 
 def _unguarded(scores, mask, bias=None):

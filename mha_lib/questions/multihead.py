@@ -6,6 +6,7 @@ import numpy as np
 
 from ..data import load_layer, load_pencil
 from ..mistakes import MISTAKES
+from ..mistakes._parts import softmax_without_guard
 from ..numpy import causal_mask, merge_heads, padding_mask, project, softmax, split_heads
 from ._question import Exercise, Part, Question, call, untouched, value
 
@@ -135,11 +136,6 @@ class _KeysAsValues(MultiHeadAttention):
         return q, k, k
 
 
-def _nan(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
 def _finite(self, q, k, mask):
     scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
     return softmax(scores if mask is None else np.where(mask, scores, -1e9))
@@ -161,7 +157,7 @@ WRONG_LAYERS = {
         weights=lambda self, q, k, mask: _attention(q, k, None) * (1 if mask is None else mask)
     ),
     "mask_with_finite_value": _with(weights=_finite),
-    "masked_row_is_nan": _weighing(softmax=_nan),
+    "masked_row_is_nan": _weighing(softmax=softmax_without_guard),
     "split_without_transpose": _with(split=lambda self, x, n: MISTAKES["split_without_transpose"](x, n)),
     "split_in_turn": _with(split=lambda self, x, n: MISTAKES["split_in_turn"](x, n)),
     "merge_without_transpose": _with(merge=lambda self, x: MISTAKES["merge_without_transpose"](x)),

@@ -158,10 +158,6 @@ def _across_heads(W, num_heads):
     return to_halves(W, 1)
 
 
-def _rows_moved(W, num_heads):
-    return to_halves(W.T, num_heads).T if W.shape[0] == W.shape[-1] else to_halves(W, num_heads)
-
-
 def _odd_first(W, num_heads):
     heads = split_heads(np.atleast_2d(W), num_heads)
     moved = merge_heads(np.concatenate([heads[..., 1::2], heads[..., 0::2]], axis=-1))

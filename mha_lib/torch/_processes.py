@@ -136,3 +136,12 @@ def bytes_sent():
             sent, again = struct.unpack_from("QQ", info, 200)
             total = (total or 0) + sent - again
     return total
+
+
+def settled_bytes_sent():
+    """`bytes_sent`, once it has stopped growing."""
+    last = -1
+    while (now := bytes_sent()) != last:
+        last = now
+        time.sleep(0.05)
+    return now

@@ -53,6 +53,29 @@ class MultiHeadAttention(nn.Module):
             zeros = torch.zeros(shape[1], device=device, dtype=dtype)
             self.register_parameter(f"b_{name}", nn.Parameter(zeros) if bias else None)
 
+    @classmethod
+    def from_arrays(cls, arrays, *, rope=None, rope_base=10000.0, dropout=0.0, device=None, dtype=None):
+        """The layer with the weights of `mha_lib.data.load_layer()`, or of anything with num_heads and arrays of these names.
+
+        Shapes: W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O as above, which tell all sizes; without a bias the layer has none.
+        rope, rope_base, dropout: as above. device, dtype: of the copies made.
+        Errors: ValueError that names the array whose shape does not fit.
+
+        >>> from mha_lib.data import load_layer
+        >>> layer = load_layer()
+        >>> mha = MultiHeadAttention.from_arrays(layer)
+        >>> tuple(mha(torch.from_numpy(layer.x)).shape)
+        (16, 384)
+        """
+        named, sizes = _checks.layer_arrays(arrays)
+        layer = cls(**sizes, rope=rope, rope_base=rope_base, dropout=dropout, device=device, dtype=dtype)
+        for name, array in named.items():
+            if array is None:
+                setattr(layer, name, None)
+            else:
+                getattr(layer, name).data.copy_(torch.as_tensor(array))
+        return layer
+
     def forward(
         self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False, cache=None, return_weights=False
     ):

@@ -7,7 +7,6 @@ import argparse
 import os
 import signal
 import sys
-import time
 
 import torch
 from torch import nn
@@ -16,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _checks
 from ..data import load_layer
-from ._processes import bytes_sent, run
+from ._processes import bytes_sent, run, settled_bytes_sent
 from .multihead import MultiHeadAttention
 
 COLUMNS = ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")  # cut along the last axis, the heads; W_O along its rows
@@ -136,9 +135,7 @@ class CountAllReduces(TorchDispatchMode):
 def real_layer(device="cpu"):
     """The real layer and its input, in float64: (layer, x (16, 384))."""
     data = load_layer()
-    layer = MultiHeadAttention(data.x.shape[-1], data.num_heads, device=device, dtype=torch.float64)
-    for name, parameter in layer.named_parameters():
-        parameter.data.copy_(torch.from_numpy(getattr(data, name)))
+    layer = MultiHeadAttention.from_arrays(data, device=device, dtype=torch.float64)
     return layer, torch.tensor(data.x, dtype=torch.float64, device=device)
 
 
@@ -152,7 +149,7 @@ def compare(mesh, lost=None):
     whole_x, parts_x = x.clone().requires_grad_(), x.clone().requires_grad_()
     with CountAllReduces() as forward:
         before, output = bytes_sent(), parallel(parts_x)
-        sent = None if before is None else _settled() - before
+        sent = None if before is None else settled_bytes_sent() - before
     with CountAllReduces() as backward:
         output.sin().sum().backward()
     whole = layer(whole_x)
@@ -167,15 +164,6 @@ def compare(mesh, lost=None):
         scale = pairs["gradient of b_Q"][1] if name == "gradient of b_K" else wanted  # that of b_K is 0 but for rounding
         differences[name] = float((ours - wanted).detach().abs().max() / scale.detach().abs().max())
     return {"differences": differences, "forward": forward.numbers, "backward": backward.numbers, "sent": sent}
-
-
-def _settled():
-    """`bytes_sent`, once it has stopped growing."""
-    last = -1
-    while (now := bytes_sent()) != last:
-        last = now
-        time.sleep(0.05)
-    return now
 
 
 def report(results, layer, x):

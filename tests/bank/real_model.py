@@ -262,9 +262,8 @@ def clears_the_padding(before, after, lengths):
 # ------------------------------------------------------------------------------------------------------------------- q4
 def _by_silencing_rows():
     """The same by zeros in the head's rows of W_O, in the library's layer."""
-    layer, mha = load_layer(), MultiHeadAttention(384, 12, dtype=np.float64)
-    for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O"):
-        setattr(mha, name, getattr(layer, name).astype(float))
+    layer = load_layer()
+    mha = MultiHeadAttention.from_arrays(layer, dtype=float)
 
     def pooled():
         rows = layer.x + mha(layer.x)

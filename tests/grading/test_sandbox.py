@@ -139,7 +139,7 @@ def test_on_other_systems_it_refuses_and_says_what_to_do(monkeypatch):
         boxes.available()
 
 
-def test_a_sandbox_that_does_not_start_is_told_in_one_sentence(tmp_path, monkeypatch):
+def test_a_sandbox_that_does_not_start_is_told_in_one_sentence(tmp_path):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
