@@ -1,4 +1,4 @@
-"""A task that one layer cannot learn and two can, and two small models that have learned it.
+"""A task that two layers learn and one does not, and two small models that have learned it.
 
 Random tokens, repeated with a period that changes from sequence to sequence. `make_induction.py` trains the models.
 """

@@ -26,6 +26,10 @@ def _diagonal(weights, grad):
     return weights * (1 - weights) * grad
 
 
+def _mean_subtracted_last(weights, grad):
+    return weights * grad - (weights * grad).sum(-1, keepdims=True)
+
+
 def _pair(rng, *shape, zeros=False):
     """Weights and a gradient for them; with `zeros`, some weights are 0, and a whole row is."""
     scores = 2 * rng.standard_normal(shape)
@@ -55,16 +59,19 @@ def attention_backward(grad_output, query, key, value, mask=None):
 
 
 def _from_parts(
-    *, attend=softmax, slope=softmax_backward, scale=None, hide=True, fill=-np.inf, end=lambda *grads: grads
-):
+    *, attend=softmax, slope=softmax_backward, scale=None, forward=None, hide=True, late=False, fill=-np.inf,
+    end=lambda *grads: grads,
+):  # fmt: skip
     """The same from its parts, for the slips that change one of them."""
 
     def function(grad_output, query, key, value, mask=None):
         f = query.shape[-1] ** -0.5
-        scores = f * query @ key.swapaxes(-1, -2)  # (..., L, S)
-        if mask is not None and hide:
+        scores = (f if forward is None else forward) * query @ key.swapaxes(-1, -2)  # (..., L, S)
+        if mask is not None and hide and not late:
             scores = np.where(mask, scores, fill)
         weights = attend(scores)
+        if mask is not None and late:
+            weights = weights * mask
         grad = slope(weights, grad_output @ value.swapaxes(-1, -2))  # (..., L, S)
         back = f if scale is None else scale(query.shape[-1])
         grads = back * grad @ key, back * grad.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ grad_output
@@ -218,6 +225,8 @@ EXERCISE = Exercise(
                                lambda: _WEIGHTS * (_GAINS - _GAINS.mean())),
                 "weights_in_front_forgotten": ("The weight in front is missing: each difference is multiplied by the key's weight.",
                                                lambda: _GAINS - _WEIGHTS @ _GAINS),
+                "mean_subtracted_last": ("The mean is subtracted last: first each gain minus the mean, then times the weight.",
+                                         lambda: _mean_subtracted_last(_WEIGHTS, _GAINS)),
                 "sign": ("All signs are turned: a key that gains more than the mean gets a positive gradient.",
                          lambda: -softmax_backward(_WEIGHTS, _GAINS)),
             },
@@ -243,6 +252,9 @@ EXERCISE = Exercise(
                 "weights_in_front_forgotten": (
                     "The weights in front are missing: each difference is multiplied by the key's weight.",
                     lambda weights, grad: grad - (weights * grad).sum(-1, keepdims=True)),
+                "mean_subtracted_last": (
+                    "The row sum is subtracted last: it is subtracted from the gradient, and the difference meets the weights.",
+                    _mean_subtracted_last),
                 "sign": ("The signs are turned: a key that gains more than the mean gets a positive gradient.",
                          lambda weights, grad: -softmax_backward(weights, grad)),
                 "softmax_again": ("A softmax is taken of the weights: they are the weights already.",
@@ -265,12 +277,20 @@ EXERCISE = Exercise(
                 "scale_forgotten_backwards": _known("scale_forgotten_backwards"),
                 "weights_not_transposed_backwards": _known("weights_not_transposed_backwards"),
                 "mask_forgotten_backwards": _known("mask_forgotten_backwards"),
+                "no_scale": _from_parts(forward=1, scale=lambda D: 1),
+                "mask_inverted": lambda grad_output, query, key, value, mask=None: attention_backward(
+                    grad_output, query, key, value, None if mask is None else ~mask),
+                "mask_after_softmax": _from_parts(late=True),
+                "mask_multiplied": _from_parts(fill=0.0),
                 "masked_row_is_nan": _from_parts(attend=softmax_without_guard),
                 "mask_with_finite_value": _from_parts(fill=-1e9),
             },
             slips={
                 "divided_by_d_k_backwards": ("The gradients of query and key are divided by d_k: the scale is 1 / sqrt(d_k), once.",
                                              _from_parts(scale=lambda D: 1 / D)),
+                "scale_only_backwards": (
+                    "The scale is missing in the forward pass: the weights must be those of the scaled scores.",
+                    _from_parts(forward=1)),
                 "key_gradient_not_transposed": (
                     "The gradient of the scores is not transposed for the keys: key j collects from column j.",
                     _key_from_rows),

@@ -105,6 +105,11 @@ def _worst_first(parts):
     return _greedy(parts, lambda missing: -(missing**2).sum())
 
 
+def _smallest_rest(parts):
+    whole = parts.sum(0)
+    return _greedy(parts, lambda missing: ((whole - missing) ** 2).sum())
+
+
 def _built_up(parts):
     """Forward: start with nothing and take in what brings the sum nearest to the whole; the last one taken goes first."""
     whole, order, have = parts.sum(0), [], 0
@@ -123,10 +128,20 @@ def _parts(rng, H, L, E):
     return call(parts)
 
 
+def _two_rows(rng):
+    """Two heads with the squares 9 and 8, and the lengths 3 and 4 of their rows together, in any order and size."""
+    heads = np.array([[[3.0, 0], [0, 0]], [[2, 0], [0, 2]]])  # (H, L, E)
+    return call(rng.uniform(0.5, 2) * rng.permutation(heads))
+
+
 def _lineups(rng):
-    """A case by hand (heads 0 and 1 nearly cancel, so that 1, the longest, goes before 3), then at random."""
+    """Two cases by hand (in one, heads 0 and 1 nearly cancel, so that 1, the longest, goes before 3), then at random."""
     by_hand = np.array([[[2.0, 0, 0]], [[-2.5, 0, 0]], [[0, 1.0, 0]], [[0, 0, 2.2]]])
-    return [call(by_hand), *(_parts(rng, H, L, E) for H, L, E in ((4, 1, 3), (5, 2, 3), (8, 3, 4), (12, 2, 5)))]
+    return [
+        call(by_hand),
+        _two_rows(rng),
+        *(_parts(rng, H, L, E) for H, L, E in ((4, 1, 3), (5, 2, 3), (8, 3, 4), (12, 2, 5))),
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------- q4, what nobody can see
@@ -141,6 +156,15 @@ def _conditions(values):
 
 def _at_right_angles(change, T):
     return change - change @ T @ np.linalg.pinv(T)
+
+
+def _sum_last(change, values):
+    kept = _at_right_angles(change, values)
+    return kept - kept.mean(-1, keepdims=True)
+
+
+def _output_last(change, values):
+    return _at_right_angles(change - change.mean(-1, keepdims=True), values)
 
 
 def _column_by_column(change, values):
@@ -184,7 +208,8 @@ EXERCISE = Exercise(
                 "as_many_as_keys": (
                     "A width of 3 is never needed for three keys: n - 1 is enough.", lambda: np.full(4, 3)),
                 "constant_per_column": (
-                    "A number is subtracted from each column: the softmax runs along the rows, so it is one for each row.",
+                    "In G_3 all scores of a row are equal: what must queries and keys do there? (Or a number was subtracted from "
+                    "each column: the softmax runs along the rows.)",
                     lambda: _widths(lambda G: np.linalg.matrix_rank(G - G.mean(0)))),
                 "rows_and_columns": (
                     "Numbers are subtracted from rows and from columns: only what is the same along a row is unseen.",
@@ -233,8 +258,8 @@ EXERCISE = Exercise(
             "q3", "pruning_order", pruning_order, tolerance=1e-9,
             parts=(
                 Part("the order, any number of heads", 3, _lineups),
-                Part("sizes that are not announced", 1, lambda rng: [_parts(rng, 9, 2, 6), _parts(rng, 16, 1, 4)],
-                     hidden=True),
+                Part("sizes that are not announced", 1, lambda rng: [
+                    _parts(rng, 9, 2, 6), _parts(rng, 16, 1, 4), _two_rows(rng)], hidden=True),
                 untouched(),
             ),
             slips={
@@ -244,6 +269,12 @@ EXERCISE = Exercise(
                 "most_missed_first": (
                     "At each step the head that is missed most goes: it should be the one that is missed least.",
                     _worst_first),
+                "smallest_rest": (
+                    "At each step the sum of those that stay is made as small as can be: it should stay near the output of all "
+                    "heads, so what is missing must be small.", _smallest_rest),
+                "lengths_of_rows": (
+                    "The lengths of the rows are added up: asked is the sum of the squares of all entries.",
+                    lambda parts: _greedy(parts, lambda missing: np.linalg.norm(missing, axis=-1).sum())),
                 "reversed": ("The order is reversed: the head that goes first stands first.",
                              lambda parts: pruning_order(parts)[::-1]),
                 "places_among_those_left": (
@@ -271,6 +302,12 @@ EXERCISE = Exercise(
                 "output_forgotten": (
                     "The sum stays, but the output moves: the change times the values must be 0 as well.",
                     lambda change, values: change - change.mean(-1, keepdims=True)),
+                "sum_last": (
+                    "First the output is kept, then the mean is subtracted, and that moves the output again: meet both conditions "
+                    "together.", _sum_last),
+                "output_last": (
+                    "First the mean is subtracted, then the output is kept, and that changes the sum again: meet both conditions "
+                    "together.", _output_last),
                 "the_part_that_shows": (
                     "This is the part of the change that shows; asked is the rest.",
                     lambda change, values: change - unseen(change, values)),

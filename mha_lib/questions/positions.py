@@ -69,6 +69,19 @@ def _reflected(x, positions, base=10000.0):
     return np.concatenate([a * np.cos(angles) + b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)
 
 
+def _from_the_new_half(x, positions, base=10000.0):
+    half = x.shape[-1] // 2
+    angles = np.asarray(positions)[:, None] * base ** (-np.arange(half) / half)
+    a = x[..., :half] * np.cos(angles) - x[..., half:] * np.sin(angles)
+    return np.concatenate([a, a * np.sin(angles) + x[..., half:] * np.cos(angles)], axis=-1)
+
+
+def _left_as_neighbours(x, positions, base=10000.0):
+    half = x.shape[-1] // 2
+    turned = rope(x, positions, base)
+    return np.stack([turned[..., :half], turned[..., half:]], axis=-1).reshape(x.shape)
+
+
 def _added(x, positions, base=10000.0):
     half = x.shape[-1] // 2
     angles = np.asarray(positions)[:, None] * base ** (-np.arange(half) / half)
@@ -113,11 +126,11 @@ def alibi(num_heads, L, S, offset=0):
     return alibi_bias(num_heads, L, S, offset)
 
 
-def _from_slopes(slopes, *, shift=0, both=False, keep=False):
+def _from_slopes(slopes, *, shift=0, turn=1, both=False, keep=False):
     """The same from its slopes, a function of the number of heads."""
 
     def function(num_heads, L, S, offset=0):
-        distance = offset + shift + np.arange(L)[:, None] - np.arange(S)  # (L, S)
+        distance = turn * (offset + shift + np.arange(L)[:, None] - np.arange(S))  # (L, S)
         distance = np.abs(distance) if both else distance if keep else np.maximum(distance, 0)
         return -slopes(num_heads)[:, None, None] * distance + 0.0
 
@@ -126,6 +139,11 @@ def _from_slopes(slopes, *, shift=0, both=False, keep=False):
 
 def _slopes(H):
     return 2.0 ** (-8 / H * np.arange(1, H + 1))
+
+
+def _later_keys_hidden(num_heads, L, S, offset=0):
+    later = offset + np.arange(L)[:, None] < np.arange(S)
+    return np.where(later, -np.inf, alibi_bias(num_heads, L, S, offset))
 
 
 def _squares(rng):
@@ -193,6 +211,10 @@ EXERCISE = Exercise(
                                          lambda: _turned_scores(-1, -1)),
                 "only_the_query_is_turned": ("Only the query is turned, by its own position: the key is turned by its position, too.",
                                              lambda: _turned_scores(1, 0)),
+                "direction_forgotten": (
+                    "The second and the third number are the same here: the query one ahead of the key is not the key one ahead "
+                    "of the query, so turn each by its own position.",
+                    lambda: np.array([_quarter(_QUERY, abs(m - n)) @ _KEY for m, n in _PLACES])),
                 "the_angles_add": ("The key is turned against the query: both turn the same way, each by its own position.",
                                    lambda: _turned_scores(1, -1)),
             },
@@ -216,6 +238,8 @@ EXERCISE = Exercise(
                                  lambda L, E, offset=0: _sines(L, E, offset, swap=True)),
                 "exponent_halved": ("The exponent is c / E, not 2c / E, with c the number of the pair.",
                                     lambda L, E, offset=0: _sines(L, E, offset, power=0.5)),
+                "exponent_doubled": ("The exponent is doubled: columns 2c and 2c + 1 have 2c / E, the number of the even one over E.",
+                                     lambda L, E, offset=0: _sines(L, E, offset, power=2)),
                 "speeds_rise": ("The speeds grow with the column: the exponent is negative.",
                                 lambda L, E, offset=0: _sines(L, E, offset, power=-1)),
             },
@@ -239,6 +263,12 @@ EXERCISE = Exercise(
                 "turned_back": ("The pairs are turned the other way: (a, b) becomes (a cos - b sin, a sin + b cos).",
                                 lambda x, positions, base=10000.0: _turn(x, positions, base, sign=-1)),
                 "not_a_turn": ("The two sines have the same sign: that is no rotation, and lengths change.", _reflected),
+                "new_first_half": ("The second half is made from the new first half: both new halves need the old ones.",
+                                   _from_the_new_half),
+                "left_as_neighbours": ("Each turned pair is put down as neighbours: component c stays at c, its partner at c + D/2.",
+                                       _left_as_neighbours),
+                "exponent_doubled": ("The exponent is doubled: pair c has the speed base ** (-2c / D), c from 0 to D/2 - 1.",
+                                     lambda x, positions, base=10000.0: _turn(x, positions, base, power=2)),
                 "positions_ignored": ("The positions are not used: row i is turned as if it stood at position i.",
                                       lambda x, positions, base=10000.0: _turn(x, np.arange(x.shape[-2]), base)),
                 "counted_from_1": ("Each row is turned by one position too many.",
@@ -273,6 +303,10 @@ EXERCISE = Exercise(
                                _from_slopes(_slopes, both=True)),
                 "later_keys_preferred": ("Later keys get a positive bias: it is 0 behind the query, where a causal mask hides them.",
                                          _from_slopes(_slopes, keep=True)),
+                "later_keys_hidden": ("Later keys get -inf: to hide them is the work of the mask; here their bias is 0.",
+                                      _later_keys_hidden),
+                "distance_reversed": ("The distance runs from the query to later keys: it is the query's position minus the key's.",
+                                      _from_slopes(_slopes, turn=-1)),
                 "one_too_far": ("The distance is one too large: a query is at distance 0 from its own key.",
                                 _from_slopes(_slopes, shift=1)),
             },

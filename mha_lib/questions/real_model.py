@@ -125,7 +125,7 @@ def _even(heads, v, m):
     return other
 
 
-def _moved(change=_silent, residual=True, norm=True, pool=lambda x: x.mean(0)):
+def _moved(change=_silent, residual=True, norm=True, pool=lambda x: x.mean(0), bias_after=1):
     """1 - cosine of the mean row behind layer 3, for each head m, before and after `change`."""
     layer = load_layer()
     x = layer.x.astype(float)  # (L, E)
@@ -133,12 +133,12 @@ def _moved(change=_silent, residual=True, norm=True, pool=lambda x: x.mean(0)):
     heads = scaled_dot_product_attention(q, k, v)  # (H, L, D)
     blocks = layer.W_O.astype(float).reshape(12, 32, -1)
 
-    def end(heads):
-        rows = (heads @ blocks).sum(0) + layer.b_O + (x if residual else 0)
+    def end(heads, bias=1):
+        rows = (heads @ blocks).sum(0) + bias * layer.b_O + (x if residual else 0)
         return layer_norm(rows, layer.residual_norm_weight, layer.residual_norm_bias, 1e-12) if norm else rows
 
     before = pool(end(heads))
-    return np.array([_shift_of(before, pool(end(change(heads, v, m)))).mean() for m in range(12)])
+    return np.array([_shift_of(before, pool(end(change(heads, v, m), bias_after))).mean() for m in range(12)])
 
 
 EXERCISE = Exercise(
@@ -173,6 +173,12 @@ EXERCISE = Exercise(
                 "sep_counted": (
                     "[SEP] is counted as a query: the last query is the last word.",
                     lambda weights, lengths: _on_diagonal(weights, lengths, -1, 2, 1)),
+                "last_word_missing": (
+                    "The last word is left out: with n tokens it stands at n - 2, and a range ends one before its end.",
+                    lambda weights, lengths: _on_diagonal(weights, lengths, -1, 2, 3)),
+                "sum_for_mean": (
+                    "This is the sum over the words: divide by the number of pairs.",
+                    lambda weights, lengths: previous_scores(weights, lengths) * (np.asarray(lengths)[:, None] - 3)),
                 "one_too_many": (
                     "The sum is divided by the number of words; n words make n - 1 pairs.",
                     lambda weights, lengths: _on_diagonal(weights, lengths, -1, 2, 2, fewer=1)),
@@ -269,6 +275,8 @@ EXERCISE = Exercise(
                 "only_this_head": ("All heads but one are silent: make one silent and keep the eleven others.",
                                    lambda: _moved(_only)),
                 "even": ("The head has even weights here: silent means that it gives zeros.", lambda: _moved(_even)),
+                "bias_dropped": ("b_O is dropped together with the head: it belongs to the layer, and stays.",
+                                 lambda: _moved(bias_after=0)),
                 "row_of_cls": ("This is the row of [CLS]: the mean of all 16 rows is asked.",
                                lambda: _moved(pool=lambda x: x[0])),
                 "mean_of_cosines": ("The cosine is taken row by row and then averaged: first the mean row, then one cosine.",

@@ -124,6 +124,10 @@ def _found(weights, tokens, keys, where=None):
     return (mass * where[:, None]).sum((0, 2)) / where.sum()
 
 
+def _mean_of_sequences(weights, tokens):
+    return np.mean([_found(w[None], t[None], _followed(t[None])) for w, t in zip(weights, tokens, strict=True)], 0)
+
+
 def _preceded(tokens):
     keys = np.zeros((*tokens.shape, tokens.shape[1]), bool)
     keys[:, :, :-1] = _earlier(tokens)[:, :, 1:]
@@ -193,6 +197,14 @@ def write_on(tokens, count):
     return np.array(text[len(tokens) :])
 
 
+def _with_a_note_at_0(tokens, count):
+    text = np.array(tokens)
+    for _ in range(count):
+        votes = text[np.append(True, text[:-1] == text[-1])]
+        text = np.append(text, np.bincount(votes).argmax())
+    return text[len(tokens) :]
+
+
 def _backwards(tokens, count):
     period = len(np.unique(tokens))
     return tokens[(len(tokens) - 2 - np.arange(count)) % period]
@@ -259,6 +271,11 @@ EXERCISE = Exercise(
                 "mean_of_means": (
                     "A mean for each sequence, then the mean of these: every known position must weigh the same, so take one mean over all.",
                     _mean_of_means),
+                "log_forgotten": ("The logarithm is missing: the loss of a position is -ln p, not -p.",
+                                  lambda logits, targets, known: -_picked(softmax(logits), targets)[known].mean()),
+                "log_of_the_mean": (
+                    "The logarithm is taken of the mean probability: take it at each position, then the mean.",
+                    lambda logits, targets, known: -np.log(_picked(softmax(logits), targets)[known].mean())),
                 "sign": ("The minus sign is missing: a loss is positive, and falls as the model learns.",
                          lambda logits, targets, known: -loss(logits, targets, known)),
                 "base_2": ("The logarithm has the base 2: the natural one is asked.",
@@ -297,6 +314,13 @@ EXERCISE = Exercise(
                 "all_positions": (
                     "The second measure is divided by all positions: only those count whose token has been read before.",
                     lambda w, t: (_before(w), _found(w, t, _followed(t), np.ones(t.shape, bool)))),
+                "mean_of_means": (
+                    "The second measure is a mean for each sequence, then the mean of these: each position must weigh the same.",
+                    lambda w, t: (_before(w), _mean_of_sequences(w, t))),
+                "mean_over_keys": (
+                    "The second measure is a mean over the keys that are right: add up their weights, then take the mean over "
+                    "the positions.",
+                    lambda w, t: (_before(w), np.moveaxis(w, 1, 0)[:, _followed(t)].mean(-1))),
                 "swapped": ("The two results have changed places.", lambda w, t: head_scores(w, t)[::-1]),
                 "heads_averaged": ("The heads are averaged: each head has two numbers of its own.",
                                    lambda w, t: tuple(np.array(x.mean()) for x in head_scores(w, t))),
@@ -320,14 +344,18 @@ EXERCISE = Exercise(
         Question(
             "q5", "write_on", write_on,
             parts=(
-                Part("one token", 1, lambda rng: _written(rng, [(2, 1, 1), (3, 2, 1), (6, 3, 1)])),
+                Part("one token", 1, lambda rng: _written(rng, [(2, 1, 1), (3, 2, 1), (6, 3, 1), (4, 1, 1), (5, 2, 1), (7, 1, 1)])),
                 Part("several tokens, past the end of the block", 2, lambda rng: _written(rng, [(3, 1, 5), (5, 3, 12), (4, 4, 1)])),
                 Part("a longer text", 1, lambda rng: _written(rng, [(17, 20, 30)]), hidden=True),
                 untouched(),
             ),
             slips={
-                "repeats_itself": ("The last token is written again and again: copy what *followed* its earlier copy.",
+                "repeats_itself": ("The last token is written again and again: copy what *followed* its earlier copy, and make "
+                                   "each attention as good as a choice.",
                                    lambda tokens, count: np.repeat(tokens[-1], count)),
+                "note_of_the_first": (
+                    "Position 0 wears the last token as its note, since np.roll closes the circle: nothing stands before it, so its "
+                    "note is zeros.", _with_a_note_at_0),
                 "not_fed_back": (
                     "The first new token is written `count` times: append each new token to the text before you ask for the next one.",
                     lambda tokens, count: np.repeat(_next(tokens), count)),

@@ -57,6 +57,11 @@ def only_centred(weights, grad):
     return grad - (weights * grad).sum(-1, keepdims=True)
 
 
+def mean_taken_off_last(weights, grad):
+    gain = weights * grad
+    return gain - gain.sum(axis=-1, keepdims=True)
+
+
 def other_sign(weights, grad):
     return weights * ((weights * grad).sum(-1, keepdims=True) - grad)
 
@@ -155,6 +160,34 @@ def head_with_scale(scale):
         return _finish(g, a, grad_output, query, key, scale(query.shape[-1]))
 
     return head
+
+
+def unscaled_weights(scale):
+    """The scores of the forward pass are not scaled; the gradients get `scale`."""
+
+    def head(grad_output, query, key, value, mask=None):
+        a = softmax(_weights(query * query.shape[-1] ** 0.5, key, mask))
+        g = by_row_sums(a, grad_output @ value.swapaxes(-1, -2))
+        return _finish(g, a, grad_output, query, key, scale(query.shape[-1]))
+
+    return head
+
+
+def shows_what_is_hidden(grad_output, query, key, value, mask=None):
+    return in_steps(grad_output, query, key, value, None if mask is None else np.logical_not(mask))
+
+
+def cuts_the_weights(grad_output, query, key, value, mask=None):
+    a = softmax(_weights(query, key, None))
+    a = a if mask is None else np.where(mask, a, 0)
+    g = by_row_sums(a, grad_output @ value.swapaxes(-1, -2))
+    return _finish(g, a, grad_output, query, key, query.shape[-1] ** -0.5)
+
+
+def scores_times_mask(grad_output, query, key, value, mask=None):
+    a = softmax(_weights(query, key, mask, fill=0))
+    g = by_row_sums(a, grad_output @ value.swapaxes(-1, -2))
+    return _finish(g, a, grad_output, query, key, query.shape[-1] ** -0.5)
 
 
 def values_by_rows(grad_output, query, key, value, mask=None):
@@ -340,6 +373,7 @@ WRONG = {
         ([2, 0.75, 0], "softmax_slope_diagonal", 0),
         ([2, 0, -1], "plain_mean", 0),
         ([3, -1, -5], "weights_in_front_forgotten", 0),
+        ([-1, -4, -5], "mean_subtracted_last", 0),
         ([-1.5, 0.25, 1.25], "sign", 0),
         ([1.5, -0.25], "wrong_shape", 0),
         ([1.5, 0.25, -1.25], "different", 0),
@@ -352,6 +386,7 @@ WRONG = {
         (centred, "plain_mean", 0),
         (minus_plain_sum, "plain_sum", 0),
         (only_centred, "weights_in_front_forgotten", 0),
+        (mean_taken_off_last, "mean_subtracted_last", 0),
         (other_sign, "sign", 0),
         (through_scores, "softmax_again", 0),
         (without_keepdims, "raised", 0),
@@ -364,6 +399,11 @@ WRONG = {
         (head_with_scale(lambda D: 1), "scale_forgotten_backwards", 0),
         (head_with_scale(lambda D: 1 / D), "divided_by_d_k_backwards", 0),
         (head_with_scale(lambda D: D**0.5), "inverse_scale", 0),
+        (unscaled_weights(lambda D: 1), "no_scale", 0),
+        (unscaled_weights(lambda D: D**-0.5), "scale_only_backwards", 0),
+        (shows_what_is_hidden, "mask_inverted", 5),
+        (cuts_the_weights, "mask_after_softmax", 5),
+        (scores_times_mask, "mask_multiplied", 5),
         (values_by_rows, "weights_not_transposed_backwards", 0),
         (ignores_the_mask, "mask_forgotten_backwards", 5),
         (masks_the_gradient_only, "different", 5),

@@ -124,6 +124,26 @@ def sorts_by_length(parts):
     return np.argsort([np.linalg.norm(part) for part in parts])
 
 
+def _one_by_one(parts, cost):
+    left, order = list(range(len(parts))), []
+    while left:
+        costs = [cost(parts[[m for m in range(len(parts)) if m == n or m in order]].sum(0)) for n in left]
+        order.append(left.pop(int(np.argmin(costs))))
+    return np.array(order)
+
+
+def leaves_little(parts):
+    return _one_by_one(parts, lambda gone: np.linalg.norm(parts.sum(0) - gone))
+
+
+def adds_lengths_of_rows(parts):
+    return _one_by_one(parts, lambda gone: np.linalg.norm(gone, axis=-1).sum())
+
+
+def adds_magnitudes(parts):
+    return _one_by_one(parts, lambda gone: np.abs(gone).sum())
+
+
 def compares_with_the_last_sum(parts):
     """The same order: what is lost in one step is the head itself."""
     stay, order = list(range(len(parts))), []
@@ -235,6 +255,14 @@ def subtracts_after_all(change, values):
     return result - result.mean(-1, keepdims=True)
 
 
+def subtracts_before_all(change, values):
+    return forgets_the_sum(change - change.mean(-1, keepdims=True), values)
+
+
+def half_of_it(change, values):
+    return change / 2
+
+
 def by_qr(change, values):
     Q, _ = np.linalg.qr(np.column_stack([values, np.ones(len(values))]))
     return change - change @ Q @ Q.T
@@ -284,6 +312,9 @@ WRONG = {
         (sorts_by_length, "each_by_itself", 0),
         (compares_with_the_last_sum, "each_by_itself", 0),
         (takes_the_worst, "most_missed_first", 0),
+        (leaves_little, "smallest_rest", 0),
+        (adds_lengths_of_rows, "lengths_of_rows", 0),
+        (adds_magnitudes, "different", 0),
         (most_important_first, "reversed", 0),
         (counts_those_left, "places_among_those_left", 0),
         (builds_up, "built_up", 0),
@@ -296,7 +327,9 @@ WRONG = {
         (only_the_sum, "output_forgotten", 0),
         (gives_what_shows, "the_part_that_shows", 0),
         (one_column_at_a_time, "values_not_independent", 0),
-        (subtracts_after_all, "different", 0),
+        (subtracts_after_all, "sum_last", 0),
+        (subtracts_before_all, "output_last", 0),
+        (half_of_it, "different", 0),
         (by_qr, "different", 5),
         (counts_columns, "different", 5),
         (subtracts_in_place, "input_modified", 6),

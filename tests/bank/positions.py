@@ -77,6 +77,12 @@ def in_pairs(L, E, offset=0):
     return by_angles(L, E, offset).reshape(L, -1, 2)
 
 
+def squared_speeds(L, E, offset=0):
+    c = 2 * np.arange(0, E, 2)
+    angles = np.outer(offset + np.arange(L), 10000.0 ** (-c / E))
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(L, E)
+
+
 # ------------------------------------------------------------------------------------------------------------------- q3, right
 def by_halves(x, positions, base=10000.0):
     half = x.shape[-1] // 2
@@ -163,6 +169,17 @@ def slow_first(x, positions, base=10000.0):
     return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)
 
 
+def joins_as_neighbours(x, positions, base=10000.0):
+    turned = by_halves(x, positions, base)
+    result = np.empty(turned.shape)
+    result[..., 0::2], result[..., 1::2] = np.split(turned, 2, axis=-1)
+    return result
+
+
+def twice_the_exponent(x, positions, base=10000.0):
+    return by_halves(x, positions, base**2)
+
+
 def swallows_the_first(x, positions, base=10000.0):
     half = x.shape[-1] // 2
     angles = np.outer(positions, base ** (-np.arange(half) / half))
@@ -232,6 +249,13 @@ def one_head(num_heads, L, S, offset=0):
     return by_maximum(num_heads, L, S, offset)[0]
 
 
+def forgets_the_minus(num_heads, L, S, offset=0):
+    """Only in the last head."""
+    bias = by_maximum(num_heads, L, S, offset)
+    bias[-1] *= -1 if num_heads > 1 else 2
+    return bias
+
+
 def hides_the_future(num_heads, L, S, offset=0):
     distance = offset + np.arange(L)[:, None] - np.arange(S)
     return np.where(distance < 0, -np.inf, by_maximum(num_heads, L, S, offset))
@@ -296,6 +320,7 @@ WRONG = {
         ([11, -2, 2, -11], "turned_the_other_way", 0),
         ([-2, 2, 11, -11], "only_the_query_is_turned", 0),
         ([-11, 2, 2, -11], "the_angles_add", 0),
+        ([11, 2, 2, -11], "direction_forgotten", 0),
         ([11, 2, -2], "wrong_shape", 0),
         ([11, 2, -2, 11], "different", 0),
     ],
@@ -307,6 +332,7 @@ WRONG = {
         (from_one, "counted_from_1", 0),
         (cosines_at_even, "cosine_first", 0),
         (pairs_over_E, "exponent_halved", 0),
+        (squared_speeds, "exponent_doubled", 0),
         (faster_and_faster, "speeds_rise", 0),
         (transposed, "different", 0),
         (in_pairs, "wrong_shape", 0),
@@ -322,7 +348,9 @@ WRONG = {
         (all_alike, "one_speed", 0),
         (adds, "added", 0),
         (slow_first, "speeds_reversed", 0),
-        (swallows_the_first, "different", 0),
+        (swallows_the_first, "new_first_half", 0),
+        (joins_as_neighbours, "left_as_neighbours", 0),
+        (twice_the_exponent, "exponent_doubled", 0),
         (in_place, "input_modified", 7),
     ],
     "q4": [
@@ -336,7 +364,9 @@ WRONG = {
         (with_slopes(proper, lambda d: d), "later_keys_preferred", 0),
         (with_slopes(proper, lambda d: np.maximum(d + 1, 0)), "one_too_far", 0),
         (one_head, "wrong_shape", 0),
-        (hides_the_future, "different", 0),
+        (hides_the_future, "later_keys_hidden", 0),
+        (with_slopes(proper, lambda d: np.maximum(-d, 0)), "distance_reversed", 0),
+        (forgets_the_minus, "different", 0),
     ],
     "q5": [
         (back_again, "the_way_back", 0),

@@ -63,6 +63,16 @@ def ends_with_sep(weights, lengths):
     return np.stack([np.mean([w[:, i, i - 1] for i in range(2, n)], 0) for w, n in zip(weights, lengths, strict=True)])
 
 
+def ends_too_early(weights, lengths):
+    with np.errstate(all="ignore"):
+        rows = [[w[:, i, i - 1] for i in range(2, n - 2)] for w, n in zip(weights, lengths, strict=True)]
+        return np.stack([np.sum(row or [np.zeros(weights.shape[1])], 0) / np.array(len(row)) for row in rows])
+
+
+def adds_up_only(weights, lengths):
+    return cuts_the_words_out(weights, lengths) * (lengths[:, None] - 3)
+
+
 def divides_by_words(weights, lengths):
     return cuts_the_words_out(weights, lengths) * (lengths[:, None] - 3) / (lengths[:, None] - 2)
 
@@ -292,6 +302,8 @@ WRONG = {
         (counts_the_markers, "markers_counted", 0),
         (begins_with_the_first_word, "first_word_counted", 0),
         (ends_with_sep, "sep_counted", 0),
+        (ends_too_early, "last_word_missing", 0),
+        (adds_up_only, "sum_for_mean", 0),
         (divides_by_words, "one_too_many", 0),
         (swaps_query_and_key, "next_word", 0),
         (takes_the_main_diagonal, "itself", 0),
@@ -331,6 +343,7 @@ WRONG = {
         (_moved(norm=False), "norm_forgotten", 0),
         (_moved(residual=False), "residual_forgotten", 0),
         (_moved(_even), "even", 0),
+        (_moved(bias_after=0), "bias_dropped", 0),
         (1 - _moved(), "cosines", 0),
         (1000 * _moved(), "different", 0),
         (_moved()[1], "wrong_shape", 0),

@@ -163,6 +163,15 @@ def epsilon_in_the_log(logits, targets, known):
     return -np.log(p[np.arange(len(p)), targets[known]] + 1e-12).mean()
 
 
+def minus_p(logits, targets, known):
+    p = softmax(logits)[known]
+    return -p[np.arange(len(p)), targets[known]].mean()
+
+
+def log_at_the_end(logits, targets, known):
+    return -np.log(-minus_p(logits, targets, known))
+
+
 def shifts_in_place(logits, targets, known):
     logits -= logits.max(-1, keepdims=True)
     return by_logaddexp(logits, targets, known)
@@ -244,6 +253,18 @@ def on_the_latest(weights, tokens):
 
 def on_the_first(weights, tokens):
     return _mass(weights, tokens, lambda row, t, j: j == 1 + min(i for i in range(t) if row[i] == row[t]))
+
+
+def by_sequences(weights, tokens):
+    each = [by_masks(w[None], t[None])[1] for w, t in zip(weights, tokens, strict=True)]
+    return by_masks(weights, tokens)[0], np.mean(each, axis=0)
+
+
+def mean_of_right_keys(weights, tokens):
+    B, H, L, _ = weights.shape
+    found = [[weights[b, h, t, j] for b in range(B) for t in range(L) for j in range(1, t + 1)
+              if tokens[b, j - 1] == tokens[b, t]] for h in range(H)]  # fmt: skip
+    return by_masks(weights, tokens)[0], np.mean(found, axis=1)
 
 
 def over_all_queries(weights, tokens):
@@ -329,6 +350,15 @@ def with_prompt(tokens, count):
     return np.concatenate([tokens, by_search(tokens, count)])
 
 
+def keeps_the_first_note(tokens, count):
+    text = np.array(tokens)
+    for _ in range(count):
+        places, names = np.eye(len(text)), np.eye(text.max() + 1)[text]
+        notes = scaled_dot_product_attention(1000 * places, np.roll(places, -1, axis=0), names)
+        text = np.append(text, scaled_dot_product_attention(1000 * names[-1:], notes, names).argmax())
+    return text[len(tokens) :]
+
+
 def starts_the_block_again(tokens, count):
     return np.resize(tokens, count)
 
@@ -367,6 +397,8 @@ WRONG = {
         (by_the_size, "divided_by_all", 0),
         (sequence_by_sequence, "mean_of_means", 0),
         (log_likelihood, "sign", 0),
+        (minus_p, "log_forgotten", 0),
+        (log_at_the_end, "log_of_the_mean", 0),
         (in_bits, "base_2", 0),
         (minus_the_logit, "without_softmax", 0),
         (softmax_of_the_sequence, "over_positions", 0),
@@ -383,6 +415,8 @@ WRONG = {
         (on_the_latest, "last_copy_only", 0),
         (on_the_first, "different", 0),
         (over_all_queries, "all_positions", 0),
+        (by_sequences, "mean_of_means", 3),
+        (mean_of_right_keys, "mean_over_keys", 0),
         (the_other_way_round, "swapped", 0),
         (one_number_each, "heads_averaged", 0),
         (for_each_sequence, "wrong_shape", 0),
@@ -400,6 +434,7 @@ WRONG = {
     ],
     "q5": [
         (says_it_again, "repeats_itself", 0),
+        (keeps_the_first_note, "note_of_the_first", 2),
         (asks_once, "not_fed_back", 2),
         (goes_back, "backwards", 0),
         (with_prompt, "with_the_beginning", 0),
