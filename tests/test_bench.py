@@ -44,6 +44,33 @@ def test_every_way_has_a_rate_at_every_length(committed):
         assert left_out == ([L for L in attention["L"] if L > bench.MAP_LIMIT] if name == "readable" else [])
 
 
+def test_the_loop_over_heads_has_a_ratio_at_every_length_and_names_its_machine(committed):
+    import bench
+
+    heads = committed["heads"]
+    assert heads["L"] == bench.HEAD_LENGTHS and heads["H, D"] == [12, 32]
+    assert set(heads["machine"]) == set(committed["machine"]) and heads["machine"]["processor"]
+    for ratios in heads["loop / one call"].values():
+        assert len(ratios) == len(heads["L"]) and min(ratios) > 0
+
+
+def test_the_loop_over_heads_is_divided_by_the_one_call(monkeypatch):
+    import bench
+
+    shapes = {}
+
+    def seconds(calls, budget):
+        for name, call in calls.items():
+            results = call()
+            shapes[name] = [tuple(r.shape) for r in results] if isinstance(results, list) else tuple(results.shape)
+        return {name: 3.0 if "loop" in name else 2.0 for name in calls}
+
+    monkeypatch.setattr(bench, "fastest", seconds)
+    assert bench.heads_in_one_call(quick=True)["loop / one call"] == {"readable": [1.5, 1.5], "SDPA": [1.5, 1.5]}
+    for name in ("readable", "SDPA"):
+        assert shapes[name] == (1, 12, 64, 32) and shapes[f"{name}, loop"] == [(1, 1, 64, 32)] * 12
+
+
 def test_flops_and_bytes_of_a_small_product():
     import bench
 

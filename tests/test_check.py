@@ -190,3 +190,21 @@ def test_a_mistake_is_named_from_finite_inputs_where_nan_is_handled_in_another_w
 
     check = Check("07_attention", {"scaled_dot_product_attention": attention})
     assert check("q3", seed=1).verdict.kind == "no_scale"
+
+
+def test_the_dtype_that_is_wanted_is_that_of_the_input_only_where_it_is():
+    def double(q, k):
+        return q.astype(float) @ k.astype(float).swapaxes(-1, -2) / q.shape[-1] ** 0.5
+
+    report = repr(Check("19_gpu", {"scores_from_half": double})("q3", seed=1))
+    assert "it gives float64, wanted float32." in report  # of float16
+
+    report = repr(Check("19_gpu", {"to_bfloat16": lambda x: np.round(x.astype(float) * 0)})("q2", seed=1))
+    assert "dtype of its input" not in report  # its values come first
+
+    def rounded(x):
+        bits = x.view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).view(np.float32).astype(float)
+
+    report = repr(Check("19_gpu", {"to_bfloat16": rounded})("q2", seed=1))
+    assert "it gives float64, wanted float32, the dtype of its input." in report

@@ -22,6 +22,7 @@ SHAPES = [(1, 8, 128, 64), (1, 8, 512, 64), (1, 8, 1024, 64), (8, 8, 512, 64), (
 LENGTHS = [512, 1024, 2048, 4096, 8192]
 MAP_LIMIT = 2048  # beyond it the candidates that hold all weights at once are left out
 BOOK_LENGTHS = [128, 256, 512, 1024, 2048, 4096]
+HEAD_LENGTHS = [16, 64, 256, 1024]
 VECTORS = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # that a matrix is multiplied by: FLOPs for each byte of it, times 2
 SIDE = 12288  # of that matrix: 604 MB, more than a cache holds
 
@@ -197,6 +198,28 @@ def attention_rates(quick):
     return {"B, H, D": [1, 8, 64], "L": lengths, "GFLOP/s": rates}
 
 
+def heads_in_one_call(quick):
+    """All heads in one call, and in a loop over the heads: how many times as long the loop takes. The FLOPs are the same."""
+    import numpy as np
+    import torch
+
+    import mha_lib.numpy as ours
+
+    sdpa, H, D = torch.nn.functional.scaled_dot_product_attention, 12, 32  # as in the real layer
+    lengths, ratios = HEAD_LENGTHS[:2] if quick else HEAD_LENGTHS, {"readable": [], "SDPA": []}
+    for L in lengths:
+        arrays = np.random.default_rng(0).standard_normal((3, 1, H, L, D), dtype=np.float32)
+        kinds = {"readable": (ours.scaled_dot_product_attention, arrays), "SDPA": (sdpa, torch.from_numpy(arrays))}
+        calls = {}
+        for name, (function, x) in kinds.items():
+            calls[name] = lambda f=function, x=x: f(*x)
+            calls[f"{name}, loop"] = lambda f=function, x=x: [f(*x[:, :, h : h + 1]) for h in range(H)]
+        seconds = fastest(calls, 0.5 if quick else 8.0)
+        for name, found in ratios.items():
+            found.append(seconds[f"{name}, loop"] / seconds[name])
+    return {"H, D": [H, D], "L": lengths, "loop / one call": ratios}
+
+
 def blas_kernels():
     """The BLAS libraries that are loaded, with the kernels that they chose for this processor."""
     import threadpoolctl
@@ -225,11 +248,12 @@ def for_the_book(quick):
     from mha_lib.numpy._workers import available_cores
 
     torch.set_num_threads(available_cores())
-    results = {"roofline": roofs(quick), "attention": attention_rates(quick)}
+    results = {"roofline": roofs(quick), "attention": attention_rates(quick), "heads": heads_in_one_call(quick)}
     machine = {
         "processor": processor(), "cores": available_cores(), "python": platform.python_version(), "numpy": np.__version__,
         "torch": torch.__version__, "blas": blas_kernels(),
     }  # fmt: skip
+    results["heads"]["machine"] = machine  # of its own, since it can be measured again without the rest
     return {"command": "python tools/bench.py --book", "machine": machine} | rounded(results)
 
 

@@ -124,7 +124,16 @@ def _try(question, parts, source, seed):
                 gone += isinstance(error, Stopped)
             else:
                 trial.kind, trial.fault = fault(trial.got, trial.want, question.tolerance, part.dtype)
+                if trial.kind == "wrong_dtype" and _of_all_inputs(call, trial.want):
+                    trial.fault += ", the dtype of its input"
     return trials
+
+
+def _of_all_inputs(call, want):
+    """Whether the result should have the one dtype that all arrays of the call have."""
+    return {x.dtype for x in (*call.args, *call.kwargs.values()) if isinstance(x, np.ndarray)} == {
+        getattr(want, "dtype", None)
+    }
 
 
 def run_quietly(function, call):
@@ -172,7 +181,7 @@ def fault(got, want, tolerance, dtype=False):
     if got.dtype.kind not in "biuf" or (want.dtype == bool) != (got.dtype == bool):
         return "wrong_dtype", f"it gives {got.dtype}, wanted {want.dtype}"
     if dtype and got.dtype != want.dtype:
-        return "wrong_dtype", f"it gives {got.dtype}, wanted {want.dtype}, the dtype of its input"
+        return "wrong_dtype", f"it gives {got.dtype}, wanted {want.dtype}"
     if got.dtype.kind == "f" and got.dtype.itemsize <= 4:  # computed in float32, it has no more digits
         tolerance = max(tolerance, 1e-5)
     where = _different(got, want, tolerance)

@@ -38,9 +38,14 @@ def _not_grown(x_t, keys, values, W_Q, W_K, W_V):
     return decode_step(x_t, keys, values, W_Q, W_K, W_V)[0], keys, values
 
 
-def _unscaled(x_t, keys, values, W_Q, W_K, W_V):
-    _, keys, values = decode_step(x_t, keys, values, W_Q, W_K, W_V)
-    return MISTAKES["no_scale"]((x_t @ W_Q)[None], keys, values)[0], keys, values
+def _by(attention):
+    """The step with another attention."""
+
+    def wrong(x_t, keys, values, W_Q, W_K, W_V):
+        _, keys, values = decode_step(x_t, keys, values, W_Q, W_K, W_V)
+        return attention((x_t @ W_Q)[None], keys, values)[0], keys, values
+
+    return wrong
 
 
 # ----------------------------------------------------------------------------------------------------------- q2, pieces of a text
@@ -58,6 +63,22 @@ def _with_mask(make):
         return scaled_dot_product_attention(q, k, v, mask=make(L, S, S - L))
 
     return wrong
+
+
+def _causal(attention):
+    """The same with another attention, which is given the right triangle."""
+
+    def wrong(q, k, v):
+        L, S = q.shape[-2], k.shape[-2]
+        return attention(q, k, v, mask=np.tri(L, S, S - L, dtype=bool))
+
+    return wrong
+
+
+def _softmax_over_queries(q, k, v):
+    L, S = q.shape[-2], k.shape[-2]
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return softmax(np.where(np.tri(L, S, S - L, dtype=bool), scores, -np.inf), axis=-2) @ v
 
 
 def _piece(rng, L, S, *B, D=4, D_v=4):
@@ -78,6 +99,11 @@ def _with_heads(choose):
         return scaled_dot_product_attention(q, choose(k, H), choose(v, H))
 
     return wrong
+
+
+def _tokens_stacked_first(q, k, v):
+    rows = q.swapaxes(-3, -2).reshape(*q.shape[:-3], k.shape[-3], -1, q.shape[-1])
+    return scaled_dot_product_attention(rows, k, v).reshape(*q.shape[:-1], v.shape[-1])
 
 
 # ------------------------------------------------------------------------------------------------------------------- q4, bytes
@@ -137,7 +163,7 @@ EXERCISE = Exercise(
                 Part("values wider than keys", 1, lambda rng: [_step(rng, 4, D_v=7)], hidden=True),
                 untouched(),
             ),
-            mistakes={"no_scale": _unscaled},
+            mistakes={name: _by(MISTAKES[name]) for name in ("no_scale", "divided_by_d_k")},
             slips={
                 "old_keys_only": (
                     "The new token does not see itself: append its key and value first, then attend.", _old_keys_only),
@@ -148,6 +174,19 @@ EXERCISE = Exercise(
                     _in_front),
                 "cache_not_grown": (
                     "The cache comes back as it was: the next step needs the new key and value too.", _not_grown),
+                "scaled_by_d_model": (
+                    "The scores are divided by the root of the width of x_t: it is the width of the keys, sqrt(D).",
+                    lambda x_t, *given: _by(lambda q, k, v: scaled_dot_product_attention(
+                        q, k, v, scale=len(x_t) ** -0.5))(x_t, *given)),
+                "key_stored_as_value": (
+                    "The key is stored in place of the value: values are x_t @ W_V.",
+                    lambda x_t, keys, values, W_Q, W_K, W_V: decode_step(x_t, keys, values, W_Q, W_K, W_K)),
+                "values_not_grown": (
+                    "The values come back as they were: the next step needs the new value too.",
+                    lambda *given: (*decode_step(*given)[:2], given[2])),
+                "output_last": (
+                    "The output comes last here: it is the first of the three.",
+                    lambda *given: (*decode_step(*given)[1:], decode_step(*given)[0])),
                 "query_stored": (
                     "The query is stored in place of the key: keys are x_t @ W_K.",
                     lambda x_t, keys, values, W_Q, W_K, W_V: decode_step(x_t, keys, values, W_Q, W_Q, W_V)),
@@ -169,6 +208,16 @@ EXERCISE = Exercise(
                 "causal_mask_hides_itself": _with_mask(MISTAKES["causal_mask_hides_itself"]),
                 "causal_mask_transposed": _with_mask(MISTAKES["causal_mask_transposed"]),
                 "mask_ignored": scaled_dot_product_attention,
+                **{name: _causal(MISTAKES[name]) for name in (
+                    "no_scale", "divided_by_d_k", "mask_after_softmax", "mask_multiplied", "mask_inverted")},
+            },
+            slips={
+                "cache_only": (
+                    "All queries of the piece see the keys up to the first one's own: each sees those up to its own position.",
+                    _with_mask(lambda L, S, offset: np.broadcast_to(np.arange(S) <= offset, (L, S)))),
+                "softmax_over_queries": (
+                    "The softmax ran over the queries: the weights of each query sum to 1, over the keys.",
+                    _softmax_over_queries),
             },
         ),
         Question(
@@ -183,11 +232,23 @@ EXERCISE = Exercise(
             mistakes={
                 "key_heads_tiled": MISTAKES["key_heads_tiled"],
                 "no_scale": lambda q, k, v: scaled_dot_product_attention(q, k, v, scale=1.0),
+                "divided_by_d_k": lambda q, k, v: scaled_dot_product_attention(q, k, v, scale=1 / q.shape[-1]),
             },
             slips={
                 "first_key_head": (
                     "All query heads read the first key head: only those of the first group may.",
                     _with_heads(lambda x, H: np.repeat(x[..., :1, :, :], H, axis=-3))),
+                "groups_of_key_heads": (
+                    "Query head m reads key head m // H_kv: the size of a group, H // H_kv, is what m is divided by.",
+                    _with_heads(lambda x, H: x[..., np.minimum(np.arange(H) // x.shape[-3], x.shape[-3] - 1), :, :])),
+                "tokens_stacked_first": (
+                    "The rows of a group are mixed with those of another: stack heads with all their rows, not token by token.",
+                    _tokens_stacked_first),
+                "values_tiled": (
+                    "The keys are repeated (0, 0, 1, 1), the values are tiled (0, 1, 0, 1): both follow the same rule.",
+                    lambda q, k, v: scaled_dot_product_attention(
+                        q, np.repeat(k, q.shape[-3] // k.shape[-3], axis=-3),
+                        np.concatenate([v] * (q.shape[-3] // v.shape[-3]), axis=-3))),
                 "key_heads_averaged": (
                     "The key heads are averaged: each group reads one key head, as it is.",
                     _with_heads(lambda x, H: np.repeat(x.mean(-3, keepdims=True), H, axis=-3))),
@@ -212,6 +273,12 @@ EXERCISE = Exercise(
                 "queries_too": (
                     "Queries are counted as well: they are used once and not kept.",
                     lambda layers, batch, length, H, H_kv, D, b: layers * batch * length * (H + 2 * H_kv) * D * b),
+                "heads_of_a_group": (
+                    "The heads of a group are counted: the cache holds num_kv_heads heads, whatever the group.",
+                    lambda layers, batch, length, H, H_kv, D, b: cache_bytes(layers, batch, length, H, H // H_kv, D, b)),
+                "one_head": (
+                    "One key head is counted: there are num_kv_heads.",
+                    lambda layers, batch, length, H, H_kv, D, b: cache_bytes(layers, batch, length, H, 1, D, b)),
                 "numbers_not_bytes": (
                     "These are numbers, not bytes: each takes bytes_per_number.",
                     lambda *sizes: cache_bytes(*sizes[:-1], 1)),
@@ -239,6 +306,15 @@ EXERCISE = Exercise(
                     lambda weights, j: np.delete(weights, j, axis=-1)),
                 "even_shares": (
                     "Each other weight grows by the same amount: all are multiplied by the same factor.", _even_shares),
+                "one_sum_for_all": (
+                    "All rows together sum to 1: each row has a sum of its own, so sum along the last axis.",
+                    lambda weights, j: (rest := np.delete(weights, j, axis=-1)) / rest.sum()),
+                "weight_added_to_each": (
+                    "Each other weight grows by all of a: the row no longer sums to 1.",
+                    lambda weights, j: np.delete(weights, j, axis=-1) + weights[..., j : j + 1]),
+                "grown_by_1_plus_a": (
+                    "The others are multiplied by 1 + a: the factor is 1 / (1 - a).",
+                    lambda weights, j: np.delete(weights, j, axis=-1) * (1 + weights[..., j : j + 1])),
                 "softmax_again": (
                     "The softmax ran over weights: it belongs over scores; here a division is enough.",
                     lambda weights, j: softmax(np.delete(weights, j, axis=-1))),

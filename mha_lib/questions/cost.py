@@ -9,6 +9,12 @@ def layer_flops(L, S, d, h, h_kv, d_k):
     return 4 * L * d * h * d_k + 4 * S * d * h_kv * d_k + 4 * L * S * h * d_k
 
 
+def _exact(L, S, d, h, h_kv, d_k):
+    """The same with k - 1 additions for an entry of a product over k."""
+    shapes = [(L, d, h * d_k), *[(S, d, h_kv * d_k)] * 2, (h * L, d_k, S), (h * L, S, d_k), (L, h * d_k, d)]
+    return sum(m * (2 * k - 1) * n for m, k, n in shapes)
+
+
 def _sizes(rng, *, cross=False, grouped=False, free=False):
     """L, S, d, h, h_kv, d_k: all different where they may be."""
     h, d_k, L = (int(rng.integers(*limits)) for limits in ((2, 5), (5, 9), (10, 20)))
@@ -109,6 +115,9 @@ EXERCISE = Exercise(
                                     lambda: 8 * 3 * 8**2),
                 "projections_forgotten": ("These are the scores and the weighted mean only: the four projections are missing.",
                                           lambda: 4 * 3**2 * 8),
+                "one_addition_less": (
+                    "An entry is counted with one addition less than multiplications, which is exact; asked is 2mkn, as everybody counts.",
+                    lambda: _exact(3, 3, 8, 2, 2, 4)),
             },
         ),
         Question(
@@ -143,6 +152,13 @@ EXERCISE = Exercise(
                     lambda L, S, d, h, h_kv, d_k: 4 * (L * h + S * h_kv) * d * d_k + 4 * L * S * h_kv * d_k),
                 "output_forgotten": ("The product with W_O is missing.",
                                      lambda L, S, d, h, h_kv, d_k: layer_flops(L, S, d, h, h_kv, d_k) - 2 * L * d * h * d_k),
+                "one_addition_less": (
+                    "An entry is counted with one addition less than multiplications, which is exact; asked is 2mkn, as everybody counts.",
+                    _exact),
+                "lengths_exchanged": ("L and S have changed places: queries and output have L rows, keys and values S.",
+                                      lambda L, S, d, h, h_kv, d_k: layer_flops(S, L, d, h, h_kv, d_k)),
+                "output_with_key_rows": ("The product with W_O is counted with S rows: there is one output for each query.",
+                                         lambda L, S, d, h, h_kv, d_k: layer_flops(L, S, d, h, h_kv, d_k) + 2 * (S - L) * d * h * d_k),
                 "softmax_counted": ("The softmax is counted, too: only the products are asked.",
                                     lambda L, S, d, h, h_kv, d_k: layer_flops(L, S, d, h, h_kv, d_k) + h * L * S),
                 "width_is_d": ("The columns of all heads are taken as d: they are h * d_k, which may differ.",
@@ -170,6 +186,12 @@ EXERCISE = Exercise(
                                       lambda d, h, h_kv, d_k, bias: parameters(d, h, h, d_k, bias)),
                 "per_head_twice": ("The matrices are multiplied by the number of heads twice: h * d_k columns are all heads.",
                                    lambda d, h, h_kv, d_k, bias: h * parameters(d, h, h_kv, d_k, bias)),
+                "biases_as_wide_as_d": ("Every bias is counted with d numbers: b_K and b_V have as many as W_K and W_V have columns.",
+                                        lambda d, h, h_kv, d_k, bias: parameters(d, h, h_kv, d_k, False) + bias * 4 * d),
+                "output_bias_forgotten": ("The bias of W_O is missing: it has d numbers.",
+                                          lambda d, h, h_kv, d_k, bias: parameters(d, h, h_kv, d_k, bias) - bias * d),
+                "output_matrix_forgotten": ("W_O is missing; its bias is counted.",
+                                            lambda d, h, h_kv, d_k, bias: parameters(d, h, h_kv, d_k, bias) - d * h * d_k),
                 "of_one_head": ("These are the parameters of one head.",
                                 lambda d, h, h_kv, d_k, bias: parameters(d, 1, 1, d_k, bias)),
                 "flops": ("These are twice the parameters, the FLOPs for one word.",
@@ -196,6 +218,13 @@ EXERCISE = Exercise(
                                       lambda B, n, h, h_kv, d_k, itemsize: kept_bytes(B, n, h_kv, h_kv, d_k, itemsize)),
                 "keys_of_query_heads": ("Keys and values are counted for h heads: there are h_kv.",
                                         lambda B, n, h, h_kv, d_k, itemsize: kept_bytes(B, n, h, h, d_k, itemsize)),
+                "exchanged": ("The two have changed places: the weights come first.", lambda *s: kept_bytes(*s)[::-1]),
+                "allowed_pairs_only": ("Only half of the weights are counted: nothing is masked here, and a stored map has all n * n entries.",
+                                       lambda B, n, h, h_kv, d_k, itemsize: (
+                                           B * h * n * (n + 1) // 2 * itemsize, 2 * B * h_kv * n * d_k * itemsize)),
+                "keys_as_many_as_queries": ("One of keys and values is counted for h heads: both have h_kv.",
+                                            lambda B, n, h, h_kv, d_k, itemsize: (
+                                                B * h * n * n * itemsize, B * (h + h_kv) * n * d_k * itemsize)),
                 "batch_ignored": ("The batch is not counted: every text has its own weights, keys and values.",
                                   lambda B, *s: kept_bytes(1, *s)),
                 "weights_with_width": ("The weights are counted with d_k: a weight is one number for each pair.",

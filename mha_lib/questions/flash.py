@@ -17,6 +17,12 @@ def update(m, d, scores, *, shrink=1, own=False, guard=True):
     return new, d * np.exp(shrink * (m - base)) + np.exp(scores - anchor[..., None]).sum(-1)
 
 
+def _axis_forgotten(m, d, scores):
+    new = np.maximum(m, scores.max(-1))
+    base = np.where(new == -inf, 0, new)
+    return new, d * np.exp(m - base) + np.exp(scores - base).sum(-1)
+
+
 def _state(rng, *shape):
     return rng.standard_normal(shape) + 1, rng.random(shape) * 3 + 1
 
@@ -68,6 +74,25 @@ def merge(m1, d1, o1, m2, d2, o2, *, factors=(1, 1), guard=True):
     return m, d1 * of_d[0] + d2 * of_d[1], o1 * of_o[0][:, None] + o2 * of_o[1][:, None]
 
 
+def _only_the_first(m1, d1, o1, m2, d2, o2):
+    """The second block is added as it is."""
+    m, d, o = merge(m1, d1, o1, m2, 0 * d2, 0 * o2)
+    return m, d + d2, o + o2
+
+
+def _times_the_sums(m1, d1, o1, m2, d2, o2, *, divided=False):
+    """As if the outputs were divided by their sums."""
+    m, d, o = merge(m1, d1, d1[:, None] * o1, m2, d2, d2[:, None] * o2)
+    return m, d, o / np.where(d == 0, 1, d)[:, None] if divided else o
+
+
+def _one_maximum(m1, d1, o1, m2, d2, o2):
+    """Over all queries."""
+    top = max(m1.max(), m2.max())
+    shrink = np.exp(m2 - top)
+    return merge(m1, d1, o1, np.full_like(m2, top), d2 * shrink, o2 * shrink[:, None])
+
+
 def _block(rng, L, D):
     return rng.standard_normal(L) * 2, rng.random(L) * 3 + 1, rng.standard_normal((L, D))
 
@@ -113,6 +138,7 @@ def causal_block(query, key, value, start, size, pad=0):
 def _loop(
     query, key, value, start, size, pad=0,
     *, sums=True, accumulator=True, own=False, divide=False, guard=True, future=True, scale=None, seen=None, offset=None,
+    running=False, undivided=False, local=False,
 ):  # fmt: skip
     """The tile loop with one step changed."""
     at = (start if offset is None else offset) + np.arange(len(query))[:, None]
@@ -123,7 +149,7 @@ def _loop(
             break
         s = query @ key[j : j + size].T * (query.shape[1] ** -0.5 if scale is None else scale)
         if future:
-            places = j + np.arange(s.shape[1])
+            places = np.arange(s.shape[1]) + (0 if local else j)
             s = np.where((places <= at) & (places >= pad), s, -inf)
         top = s.max(1, keepdims=True)
         new = np.maximum(m, top)
@@ -132,7 +158,10 @@ def _loop(
         total, part = p.sum(1, keepdims=True), p @ value[j : j + size]
         d = d * (shrink if sums else 1) + total
         o = o * (shrink if accumulator else 1) + (part / np.where(total == 0, 1, total) if divide else part)
+        o = o / np.where(d == 0, 1, d) if running else o
         m, tiles = new, tiles + 1
+    if running or undivided:
+        return o
     return o / tiles if divide else o / np.where(d == 0, 1, d)
 
 
@@ -185,6 +214,7 @@ EXERCISE = Exercise(
                 "added": ("The sums are added as they are: the first is relative to 0, the second to ln 4.", lambda: 5),
                 "turned_around": ("The first sum grows: it must shrink, by e to the power of 0 - ln 4.", lambda: 14),
                 "both_shrunk": ("Both sums are shrunk: the second is relative to the common maximum already.", lambda: 1.25),
+                "other_block_shrunk": ("The second sum is shrunk: it is the first that is relative to the smaller maximum.", lambda: 3.5),
                 "smaller_maximum": ("This is relative to the smaller maximum: the larger one is asked.", lambda: 11),
                 "difference_as_factor": ("The difference of the maxima is used as a factor: it is an exponent, e to the power of it.",
                                          lambda: 3 * (0 - np.log(4)) + 2),
@@ -212,6 +242,9 @@ EXERCISE = Exercise(
                     lambda m, d, s: (s.max(-1), d * np.exp(m - s.max(-1)) + np.exp(s - s.max(-1)[..., None]).sum(-1))),
                 "empty_is_nan": ("A row that has seen nothing becomes NaN: its maximum is -inf, and -inf - (-inf) is NaN.",
                                  lambda m, d, s: update(m, d, s, guard=False)),
+                "axis_forgotten": (
+                    "The maximum meets the scores along their last axis, the keys: it has one axis less, so write it as [..., None].",
+                    _axis_forgotten),
                 "one_maximum": ("The maximum runs over all rows: each query has its own.",
                                 lambda m, d, s: update(np.full_like(m, max(m.max(), s.max())), d * np.exp(m - max(m.max(), s.max())), s)),
                 "no_maximum": (
@@ -237,6 +270,18 @@ EXERCISE = Exercise(
                                      lambda *blocks: merge(*blocks, factors=(0, 1))),
                 "wrong_sign": ("The smaller block grows: it must shrink, by exp(its maximum - the common one).",
                                lambda *blocks: merge(*blocks, factors=(-1, -1))),
+                "factors_exchanged": (
+                    "The factors have changed places: the first block is rescaled by exp(m1 - m), the second by exp(m2 - m).",
+                    lambda m1, d1, o1, m2, d2, o2: merge(m2, d1, o1, m1, d2, o2)),
+                "only_the_first": ("Only the first block is rescaled: in some rows it is the second that has the smaller maximum.",
+                                   _only_the_first),
+                "times_the_sums": (
+                    "The outputs are multiplied by their sums: they are not divided yet, so the sums are in them already.",
+                    _times_the_sums),
+                "mean_by_the_sums": (
+                    "The outputs are treated as if they were divided by their sums: they are not, so they are added, each with its factor.",
+                    lambda *blocks: _times_the_sums(*blocks, divided=True)),
+                "one_maximum": ("The maximum runs over all rows: each query has its own.", _one_maximum),
                 "divided": ("The output is divided by the sum here: that comes once, after the last block.",
                             lambda *blocks: ((r := merge(*blocks))[0], r[1], r[2] / np.where(r[1] == 0, 1, r[1])[:, None])),
                 "mean_of_outputs": ("The outputs are averaged: they are added, each with its own factor.",
@@ -264,6 +309,7 @@ EXERCISE = Exercise(
             ),
             mistakes={
                 "no_scale": lambda *given: _loop(*given, scale=1.0),
+                "divided_by_d_k": lambda q, *given: _loop(q, *given, scale=1 / q.shape[1]),
                 "accumulator_not_rescaled": lambda *given: _loop(*given, accumulator=False),
                 "rescaled_nowhere": lambda *given: _loop(*given, sums=False, accumulator=False),
                 "maximum_of_the_tile": lambda *given: _loop(*given, own=True),
@@ -274,6 +320,20 @@ EXERCISE = Exercise(
             slips={
                 "sum_not_rescaled": ("The weighted values are rescaled to a new maximum, the sum is not.",
                                      lambda *given: _loop(*given, sums=False)),
+                "divided_by_the_running_sum": (
+                    "The output is divided in every tile, by the sum so far: the next tile rescales it as if it were not.",
+                    lambda *given: _loop(*given, running=True)),
+                "never_divided": ("The output is not divided by the sum: that comes once, after the last tile.",
+                                  lambda *given: _loop(*given, undivided=True)),
+                "places_in_the_tile": ("The keys of each tile are counted from 0: the first key of a tile stands at j.",
+                                       lambda *given: _loop(*given, local=True)),
+                "future_seen": ("The future is attended to: a query sees the keys up to its own place.",
+                                lambda q, k, v, start, size, pad=0: scaled_dot_product_attention(
+                                    q, k, v, mask=np.arange(len(k))[None] >= pad)),
+                "next_key_seen": ("A query sees one key too many: it sees the keys up to its own place, that one included.",
+                                  lambda q, k, v, start, size, pad=0: causal_block(q, k, v, start + 1, size, pad)),
+                "one_key_hidden": ("One key too many is hidden: the first `pad` keys are those before key `pad`.",
+                                   lambda q, k, v, start, size, pad=0: _loop(q, k, v, start, size, pad + 1)),
                 "start_ignored": ("The triangle starts at key 0: query i of the block stands at start + i.",
                                   lambda *given: _loop(*given, offset=0)),
                 "diagonal_forbidden": ("A query does not see its own key: it sees all keys up to its place.",

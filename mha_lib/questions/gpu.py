@@ -22,6 +22,10 @@ def _ties_away(x):
     return ((np.asarray(x, np.float32).view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32)
 
 
+def _ties_down(x):
+    return ((np.asarray(x, np.float32).view(np.uint32) + 0x7FFF) & 0xFFFF0000).view(np.float32)
+
+
 def _always_up(x):
     return ((np.asarray(x, np.float32).view(np.uint32) + 0xFFFF) & 0xFFFF0000).view(np.float32)
 
@@ -64,6 +68,16 @@ def _late(q, k):
 
 def _raw(q, k):
     return scores_from_half(q, k) * np.float32(np.sqrt(q.shape[-1]))
+
+
+def _all_in_half(q, k):
+    """Multiplied and divided in float16."""
+    return _raw(q, k).astype(np.float16) / np.float16(np.sqrt(q.shape[-1]))
+
+
+def _both_scaled_in_half(q, k):
+    root = np.float16(q.shape[-1] ** 0.25)
+    return _raw(q / root, k / root)
 
 
 def _scaled_in_half(q, k):
@@ -121,15 +135,15 @@ def alike(got, wanted, tolerance):
     return bool(np.abs(got - wanted).max() <= tolerance * np.abs(wanted).max())
 
 
-def _with_error(rng, size, scale=1.0, at=None, n=24):
-    """A comparison to a tolerance of 0.001, with errors of `size` times the largest entry: small ones, or one at an index."""
-    wanted = scale * rng.uniform(-1, 1, n)
-    wanted[:4] = scale * np.array([1, -1, 1e-5, -1e-5])
+def _with_error(rng, size, scale=1.0, at=None, n=24, most=1.0, tolerance=1e-3):
+    """A comparison with errors of `size` times the largest entry, everywhere or `at` some; `most` is the largest without a minus."""
+    wanted = scale * rng.uniform(-1, min(most, 1), n)
+    wanted[:4] = scale * np.array([most, -1, 1e-5, -1e-5])
     noise = size * scale * rng.choice([-1.0, 1.0], n)
     if at is not None:
         noise[:] = 0
         noise[at] = -size * scale
-    return call(wanted + noise, wanted, 1e-3)
+    return call(wanted + noise, wanted, tolerance)
 
 
 def _with_nan(rng):
@@ -150,6 +164,11 @@ EXERCISE = Exercise(
                 "ties_away": (
                     "A tie goes up: it goes to the number whose last bit is 0, the even multiple of the step.",
                     lambda: _ties_away(BY_HAND).astype(float)),
+                "ties_down": (
+                    "A tie goes down: it goes to the number whose last bit is 0, the even multiple of the step.",
+                    lambda: _ties_down(BY_HAND).astype(float)),
+                "always_up": (
+                    "Everything is rounded up: take the nearest number.", lambda: _always_up(BY_HAND).astype(float)),
                 "ten_bits": (
                     "These are all exact in float16, with 10 bits of fraction: bfloat16 has 7.",
                     lambda: np.array(BY_HAND)),
@@ -175,6 +194,8 @@ EXERCISE = Exercise(
                     _cut_off),
                 "ties_away": (
                     "Ties are rounded up: a tie goes to the number whose last kept bit is 0.", _ties_away),
+                "ties_down": (
+                    "Ties are rounded down: a tie goes to the number whose last kept bit is 0.", _ties_down),
                 "always_up": (
                     "Everything is rounded up, away from zero: only what is beyond half of a step may be.", _always_up),
                 "six_bits": ("6 bits of fraction are kept: bfloat16 has 7.", _with_bits(6)),
@@ -204,6 +225,15 @@ EXERCISE = Exercise(
                 "raw_scores_in_half": (
                     "The raw scores are held in float16: beyond 65504 they are inf, and below they are rounded. Convert "
                     "the inputs first.", _late),
+                "all_in_half": (
+                    "Product and division are both done in float16: beyond 65504 the raw scores are inf. Convert the inputs first.",
+                    _all_in_half),
+                "both_scaled_in_half": (
+                    "Queries and keys are scaled in float16, which rounds them once more: convert first, then scale.",
+                    _both_scaled_in_half),
+                "scaled_by_the_keys": (
+                    "The scores are divided by the root of the number of keys: it is the width, sqrt(D).",
+                    lambda q, k: _raw(q, k) / np.float32(np.sqrt(k.shape[-2]))),
                 "rounded_at_the_end": (
                     "The scores are rounded to float16 at the end: leave them in float32.",
                     lambda q, k: _float16(scores_from_half(q, k))),
@@ -241,6 +271,10 @@ EXERCISE = Exercise(
                     "The bytes of the values (or of the keys) are missing: both are read.",
                     _otherwise(lambda sizes, flops, nbytes: (
                         flops, nbytes - sizes[5] * sizes[1] * sizes[3] * sizes[4]))),
+                "output_forgotten": (
+                    "The bytes of the output (or of the queries) are missing: one is read, the other written.",
+                    _otherwise(lambda sizes, flops, nbytes: (
+                        flops, nbytes - sizes[5] * sizes[0] * sizes[2] * sizes[4]))),
                 "numbers_not_bytes": (
                     "Numbers are counted, not bytes: each takes bytes_per_number.",
                     _otherwise(lambda sizes, flops, nbytes: (flops, nbytes / sizes[5]))),
@@ -253,11 +287,13 @@ EXERCISE = Exercise(
             "q5", "alike", alike,
             parts=(
                 Part("small errors everywhere, also near zero", 2, lambda rng: [
-                    _with_error(rng, 5e-4), _with_error(rng, 9e-4), _with_error(rng, 2e-3)]),
+                    _with_error(rng, 5e-4), _with_error(rng, 9e-4), _with_error(rng, 2e-3),
+                    _with_error(rng, 9e-4, most=0.2)]),
                 Part("large and small numbers", 1, lambda rng: [
                     _with_error(rng, 5e-4, scale=1e4), _with_error(rng, 0.1, scale=1e-4), _with_error(rng, 5e-4, scale=1e-4)]),
                 Part("one error, large or small", 1, lambda rng: [
-                    _with_error(rng, 5e-3, at=7), _with_error(rng, -5e-3, at=9), _with_error(rng, 1e-4, at=0)]),
+                    _with_error(rng, 5e-3, at=7), _with_error(rng, -5e-3, at=9), _with_error(rng, 1e-4, at=0),
+                    _with_error(rng, 5e-3, at=slice(4, None)), _with_error(rng, -0.6, tolerance=0.5, at=0)]),
                 Part("a NaN", 1, lambda rng: [_with_nan(rng), _with_error(rng, 0.0)], hidden=True),
                 untouched(),
             ),
@@ -268,6 +304,16 @@ EXERCISE = Exercise(
                 "absolute": (
                     "The difference is compared with the tolerance alone: it must be a share of the largest entry.",
                     lambda got, wanted, tolerance: bool(np.abs(got - wanted).max() <= tolerance)),
+                "largest_with_its_sign": (
+                    "The largest entry is taken with its sign: a minus does not make an entry small.",
+                    lambda got, wanted, tolerance: bool(np.abs(got - wanted).max() <= tolerance * wanted.max())),
+                "largest_of_got": (
+                    "The tolerance is a share of the largest entry of `got`: take that of `wanted`.",
+                    lambda got, wanted, tolerance: bool(np.abs(got - wanted).max() <= tolerance * np.abs(got).max())),
+                "largest_entries_only": (
+                    "Only the largest entries are compared: take the largest of all differences.",
+                    lambda got, wanted, tolerance: bool(
+                        np.abs(got.max() - wanted.max()) <= tolerance * np.abs(wanted).max())),
                 "nan_forgiven": (
                     "A NaN is skipped: it is never a rounding error.",
                     lambda got, wanted, tolerance: bool(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..mistakes import MISTAKES
 from ..numpy import merge_heads, scaled_dot_product_attention, split_heads
 from ._question import Exercise, Part, Question, call, untouched, value
 
@@ -82,6 +83,20 @@ def _without_bias(rng):
     return [_devices(rng, L=2, E=4, p=2, heads=2, D=2, bias=False)]
 
 
+def _with(split=split_heads, merge=merge_heads, **options):
+    """The same with other steps; the number of heads may follow from `heads`, a function of the columns and their width."""
+    heads = options.pop("heads", lambda columns, head_dim: columns // head_dim)
+
+    def wrong(x, W_QKV, W_O, b_O, head_dim):
+        total = 0
+        for packed, rows in zip(W_QKV, W_O, strict=True):
+            q, k, v = (split(y, heads(y.shape[-1], head_dim)) for y in np.split(x @ packed, 3, axis=-1))
+            total = total + merge(scaled_dot_product_attention(q, k, v, **options)) @ rows
+        return _plus(total, b_O)
+
+    return wrong
+
+
 def _wide(x, W_QKV, W_O, b_O, head_dim):
     """All columns of a device as one head."""
     return output_of_devices(x, W_QKV, W_O, b_O, W_QKV.shape[-1] // 3)
@@ -119,7 +134,8 @@ def _triple(rng, *shape, D=3, S=4, shift=0.0, masked=()):
 
 
 def _two_blocks(rng):
-    return [call(*_triple(rng, L), *_triple(rng, L, shift=1.0)) for L in (1, 3)]
+    shifts = ((1, 0.0, 1.0), (3, 0.0, 1.0), (3, 12.0, 0.0))  # the larger maxima on either side
+    return [call(*_triple(rng, L, shift=one), *_triple(rng, L, shift=other)) for L, one, other in shifts]
 
 
 def _all_heads(rng):
@@ -136,15 +152,48 @@ def _far_apart(rng):
 
 def _nothing_yet(rng):
     """A block that some queries may not see: the first, the second, both."""
-    return [
-        call(*_triple(rng, 3, masked=a), *_triple(rng, 3, masked=b)) for a, b in (([0], []), ([], [1, 2]), ([1], [1]))
-    ]
+    masked = (([0], []), ([], [1, 2]), ([1], [1]))
+    return [call(*_triple(rng, 3, masked=a, shift=12.0), *_triple(rng, 3, masked=b)) for a, b in masked]
 
 
 def _rescaled(m1, l1, o1, m2, l2, o2, *, sums=True, outputs=True):
     m, a, b = _factors(m1, m2)
     total = a * l1 + b * l2 if sums else l1 + l2
     return m, total, a[..., None] * o1 + b[..., None] * o2 if outputs else o1 + o2
+
+
+def _growing(m1, l1, o1, m2, l2, o2):
+    m = np.maximum(m1, m2)
+    safe = np.where(m == -np.inf, 0, m)
+    a, b = np.exp(safe - m1), np.exp(safe - m2)
+    return m, a * l1 + b * l2, a[..., None] * o1 + b[..., None] * o2
+
+
+def _only_the_first(m1, l1, o1, m2, l2, o2):
+    m, a, _ = _factors(m1, m2)
+    return m, a * l1 + l2, a[..., None] * o1 + o2
+
+
+def _times_the_sums(m1, l1, o1, m2, l2, o2):
+    """As if the outputs were divided by their sums."""
+    return merge(m1, l1, l1[..., None] * o1, m2, l2, l2[..., None] * o2)
+
+
+def _mean_by_the_sums(*six):
+    m, total, o = _times_the_sums(*six)
+    return m, total, o / np.where(total == 0, 1, total)[..., None]
+
+
+def _along_the_columns(m1, l1, o1, m2, l2, o2):
+    m, a, b = _factors(m1, m2)
+    return m, a * l1 + b * l2, a * o1 + b * o2
+
+
+def _one_maximum(m1, l1, o1, m2, l2, o2):
+    """Over all queries."""
+    m = max(m1.max(), m2.max())
+    a, b = np.exp(m1 - m), np.exp(m2 - m)
+    return np.full_like(m1, m), a * l1 + b * l2, a[..., None] * o1 + b[..., None] * o2
 
 
 def _exchanged(m1, l1, o1, m2, l2, o2):
@@ -193,6 +242,9 @@ EXERCISE = Exercise(
                     "This is p pieces in each half: a piece has p - 1 neighbours to visit, the first device has it already.",
                     lambda: 2 * _NUMBERS),
                 "one_piece": ("This is one piece: how often does a device send one?", lambda: _NUMBERS / _DEVICES),
+                "one_piece_more": (
+                    "This is p pieces in the first half and p - 1 in the second: a piece has p - 1 neighbours to visit, twice.",
+                    lambda: 54),
                 "in_bytes": ("This is in bytes, of four a number: asked are numbers.", lambda: 4 * numbers_sent()),
             },
         ),
@@ -222,6 +274,16 @@ EXERCISE = Exercise(
                 "output_matrix_whole": (
                     "The device has all of W_O: it only needs the rows that its own heads meet.",
                     lambda W_QKV, W_O, rank, size: (shard(W_QKV, W_O, rank, size)[0], W_O)),
+                "ranks_from_1": (
+                    "These are the heads of the device before: the first has rank 0.",
+                    lambda W_QKV, W_O, rank, size: shard(W_QKV, W_O, rank - 1, size)),
+                "projections_whole": (
+                    "The device has all of W_Q, W_K and W_V: it only needs the columns of its own heads.",
+                    lambda W_QKV, W_O, rank, size: (W_QKV, shard(W_QKV, W_O, rank, size)[1])),
+                "rows_from_rank": (
+                    "The rows of W_O begin at row `rank`: they begin where those of the devices before end.",
+                    lambda W_QKV, W_O, rank, size: (
+                        shard(W_QKV, W_O, rank, size)[0], W_O[rank : rank + W_O.shape[0] // size])),
                 "queries_only": (
                     "Only W_Q is there: a device needs its columns of W_K and W_V, too.",
                     lambda W_QKV, W_O, rank, size: (
@@ -252,8 +314,14 @@ EXERCISE = Exercise(
                     _parts(x, W_QKV, W_O, head_dim).mean(0), b_O),
                 "parts_not_added_up": lambda x, W_QKV, W_O, b_O, head_dim: _plus(
                     _parts(x, W_QKV, W_O, head_dim)[0], b_O),
+                "no_scale": _with(scale=1.0),
+                "split_without_transpose": _with(split=MISTAKES["split_without_transpose"]),
             },
             slips={
+                "width_as_number": (
+                    "The columns are split into head_dim heads: head_dim is the width of a head, not their number.",
+                    _with(heads=lambda columns, head_dim: head_dim)),
+                "causal": ("Later tokens are masked: nothing is masked here.", _with(is_causal=True)),
                 "the_last_device_only": ("This is what the last device adds: the sum runs over all of them.",
                                          lambda x, W_QKV, W_O, b_O, head_dim: _plus(
                                              _parts(x, W_QKV, W_O, head_dim)[-1], b_O)),
@@ -298,6 +366,17 @@ EXERCISE = Exercise(
                 "factors_exchanged": (
                     "The factors have changed places: the first block is rescaled by exp(m1 - m), the second by exp(m2 - m).",
                     _exchanged),
+                "wrong_sign": ("The smaller block grows: it must shrink, by exp(its maximum - the common one).", _growing),
+                "only_the_first": (
+                    "Only the first block is rescaled: in some rows it is the second that has the smaller maximum.", _only_the_first),
+                "times_the_sums": (
+                    "o is multiplied by l: it is not divided yet, so the sum is in it already.", _times_the_sums),
+                "mean_by_the_sums": (
+                    "The outputs are treated as if they were divided by their sums: they are not, so they are added, each with its factor.",
+                    _mean_by_the_sums),
+                "axis_forgotten": (
+                    "The factors meet o along its columns: they have one axis less, so write them as [..., None].", _along_the_columns),
+                "one_maximum": ("The maximum runs over all queries: each has its own.", _one_maximum),
                 "divided_already": (
                     "o is divided by l already: the next merge needs it undivided; divide after the last block.", _divided),
                 "nothing_is_nan": (

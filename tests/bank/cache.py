@@ -58,6 +58,25 @@ def forgets_the_scale(x_t, keys, values, W_Q, W_K, W_V):
     return softmax(keys @ (x_t @ W_Q)) @ values, keys, values
 
 
+def divides_by_the_width(x_t, keys, values, W_Q, W_K, W_V):
+    keys, values = np.vstack([keys, x_t @ W_K]), np.vstack([values, x_t @ W_V])
+    return softmax(keys @ (x_t @ W_Q) / keys.shape[1]) @ values, keys, values
+
+
+def divides_by_the_root_of_E(x_t, keys, values, W_Q, W_K, W_V):
+    keys, values = np.vstack([keys, x_t @ W_K]), np.vstack([values, x_t @ W_V])
+    return softmax(keys @ (x_t @ W_Q) / np.sqrt(len(x_t))) @ values, keys, values
+
+
+def keeps_the_old_values(x_t, keys, values, W_Q, W_K, W_V):
+    return *appends_and_attends(x_t, keys, values, W_Q, W_K, W_V)[:2], values
+
+
+def gives_the_cache_first(x_t, keys, values, W_Q, W_K, W_V):
+    output, keys, values = appends_and_attends(x_t, keys, values, W_Q, W_K, W_V)
+    return keys, values, output
+
+
 def gives_the_output_only(x_t, keys, values, W_Q, W_K, W_V):
     return appends_and_attends(x_t, keys, values, W_Q, W_K, W_V)[0]
 
@@ -111,6 +130,40 @@ def one_too_few(q, k, v):
 def the_other_triangle(q, k, v):
     L, S = q.shape[-2], k.shape[-2]
     return scaled_dot_product_attention(q, k, v, mask=~causal_mask(L, S, S - L - 1))
+
+
+def bottom_right(q, k):
+    return np.tri(q.shape[-2], k.shape[-2], k.shape[-2] - q.shape[-2], dtype=bool)
+
+
+def forgets_to_scale(q, k, v):
+    return softmax(np.where(bottom_right(q, k), q @ k.swapaxes(-1, -2), -np.inf)) @ v
+
+
+def divides_by_d(q, k, v):
+    return softmax(np.where(bottom_right(q, k), q @ k.swapaxes(-1, -2) / q.shape[-1], -np.inf)) @ v
+
+
+def masks_the_weights(q, k, v):
+    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])) * bottom_right(q, k) @ v
+
+
+def masks_by_zeros(q, k, v):
+    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) * bottom_right(q, k)) @ v
+
+
+def hides_what_it_should_show(q, k, v):
+    return scaled_dot_product_attention(q, k, v, mask=~bottom_right(q, k))
+
+
+def sees_up_to_the_first(q, k, v):
+    L, S = q.shape[-2], k.shape[-2]
+    return scaled_dot_product_attention(q, k, v, mask=(np.arange(S) <= S - L)[None])
+
+
+def normalises_columns(q, k, v):
+    scores = np.where(bottom_right(q, k), q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), -np.inf)
+    return softmax(scores, axis=-2) @ v
 
 
 def needs_two_axes(q, k, v):
@@ -171,6 +224,28 @@ def unscaled(q, k, v):
     return softmax(q @ k.swapaxes(-1, -2)) @ v
 
 
+def divides_by_head_width(q, k, v):
+    k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], axis=-3) for x in (k, v))
+    return softmax(q @ k.swapaxes(-1, -2) / q.shape[-1]) @ v
+
+
+def divides_by_the_number_of_key_heads(q, k, v):
+    H, H_kv = q.shape[-3], k.shape[-3]
+    reads = [min(m // H_kv, H_kv - 1) for m in range(H)]
+    return scaled_dot_product_attention(q, k[..., reads, :, :], v[..., reads, :, :])
+
+
+def stacks_tokens_first(q, k, v):
+    D, H_kv = q.shape[-1], k.shape[-3]
+    rows = np.moveaxis(q, -3, -2).reshape(*q.shape[:-3], H_kv, -1, D)
+    return (softmax(rows @ k.swapaxes(-1, -2) / np.sqrt(D)) @ v).reshape(q.shape)
+
+
+def repeats_keys_tiles_values(q, k, v):
+    group = q.shape[-3] // k.shape[-3]
+    return scaled_dot_product_attention(q, np.repeat(k, group, axis=-3), np.concatenate([v] * group, axis=-3))
+
+
 def does_not_group(q, k, v):
     return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])) @ v
 
@@ -208,6 +283,14 @@ def takes_query_heads(layers, batch, length, num_heads, num_kv_heads, head_dim, 
 
 def keeps_queries(layers, batch, length, num_heads, num_kv_heads, head_dim, bytes_per_number):
     return layers * batch * length * (num_heads + 2 * num_kv_heads) * head_dim * bytes_per_number
+
+
+def counts_the_group(layers, batch, length, num_heads, num_kv_heads, head_dim, bytes_per_number):
+    return 2 * layers * batch * length * (num_heads // num_kv_heads) * head_dim * bytes_per_number
+
+
+def counts_a_single_head(layers, batch, length, num_heads, num_kv_heads, head_dim, bytes_per_number):
+    return 2 * layers * batch * length * head_dim * bytes_per_number
 
 
 def counts_numbers(layers, batch, length, num_heads, num_kv_heads, head_dim, bytes_per_number):
@@ -253,6 +336,19 @@ def drops_only(weights, j):
 def shares_evenly(weights, j):
     rest = np.delete(weights, j, axis=-1)
     return rest + weights[..., [j]] / rest.shape[-1]
+
+
+def divides_by_the_whole_sum(weights, j):
+    rest = np.delete(weights, j, axis=-1)
+    return rest / rest.sum()
+
+
+def adds_it_to_each(weights, j):
+    return np.delete(weights, j, axis=-1) + weights[..., [j]]
+
+
+def grows_by_one_plus_it(weights, j):
+    return np.delete(weights, j, axis=-1) * (1 + weights[..., [j]])
 
 
 def softmaxes_twice(weights, j):
@@ -306,6 +402,10 @@ WRONG = {
         (gives_the_old_cache, "cache_not_grown", 0),
         (stores_the_query, "query_stored", 0),
         (forgets_the_scale, "no_scale", 2),
+        (divides_by_the_width, "divided_by_d_k", 2),
+        (divides_by_the_root_of_E, "scaled_by_d_model", 2),
+        (keeps_the_old_values, "values_not_grown", 0),
+        (gives_the_cache_first, "output_last", 0),
         (gives_the_output_only, "wrong_type", 0),
         (writes_into_the_cache, "input_modified", 5),
     ],
@@ -315,6 +415,13 @@ WRONG = {
         (one_too_many, "causal_mask_sees_next", 2),
         (one_too_few, "causal_mask_hides_itself", 0),
         (the_other_triangle, "causal_mask_transposed", 0),
+        (forgets_to_scale, "no_scale", 0),
+        (divides_by_d, "divided_by_d_k", 0),
+        (masks_the_weights, "mask_after_softmax", 2),
+        (masks_by_zeros, "mask_multiplied", 2),
+        (hides_what_it_should_show, "mask_inverted", 0),
+        (sees_up_to_the_first, "cache_only", 2),
+        (normalises_columns, "softmax_over_queries", 0),
         (needs_two_axes, "hidden", 6),
     ],
     "q3": [
@@ -323,6 +430,10 @@ WRONG = {
         (averages, "key_heads_averaged", 0),
         (from_the_end, "groups_from_the_end", 0),
         (unscaled, "no_scale", 0),
+        (divides_by_head_width, "divided_by_d_k", 0),
+        (divides_by_the_number_of_key_heads, "groups_of_key_heads", 2),
+        (stacks_tokens_first, "tokens_stacked_first", 0),
+        (repeats_keys_tiles_values, "values_tiled", 2),
         (does_not_group, "raised", 2),
         (repeats_the_first_axis, "hidden", 5),
     ],
@@ -330,6 +441,8 @@ WRONG = {
         (forgets_values, "keys_only", 0),
         (takes_query_heads, "query_heads_counted", 0),
         (keeps_queries, "queries_too", 0),
+        (counts_the_group, "heads_of_a_group", 0),
+        (counts_a_single_head, "one_head", 0),
         (counts_numbers, "numbers_not_bytes", 1),
         (counts_bits, "bits", 0),
         (counts_one_layer, "one_layer", 0),
@@ -339,6 +452,9 @@ WRONG = {
     "q5": [
         (drops_only, "not_normalised", 0),
         (shares_evenly, "even_shares", 0),
+        (divides_by_the_whole_sum, "one_sum_for_all", 4),
+        (adds_it_to_each, "weight_added_to_each", 0),
+        (grows_by_one_plus_it, "grown_by_1_plus_a", 0),
         (softmaxes_twice, "softmax_again", 0),
         (shrinks, "multiplied_by_what_is_left", 0),
         (sets_to_zero, "place_kept", 0),

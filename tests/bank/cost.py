@@ -81,6 +81,22 @@ def with_exponentials(L, S, d, h, h_kv, d_k):
     return by_formula(L, S, d, h, h_kv, d_k) + h * L * S
 
 
+def additions_are_one_less(L, S, d, h, h_kv, d_k):
+    def product(m, k, n):
+        return m * n * (k + k - 1)
+
+    keys = product(S, d, h_kv * d_k)
+    return product(L, d, h * d_k) + 2 * keys + h * (product(L, d_k, S) + product(L, S, d_k)) + product(L, h * d_k, d)
+
+
+def mixes_up_the_lengths(L, S, d, h, h_kv, d_k):
+    return by_formula(S, L, d, h, h_kv, d_k)
+
+
+def one_output_for_each_key(L, S, d, h, h_kv, d_k):
+    return 2 * d * d_k * (L * h + 2 * S * h_kv + S * h) + 4 * L * S * h * d_k
+
+
 def heads_fill_d(L, S, d, h, h_kv, d_k):
     return 4 * L * d**2 + 4 * S * d * h_kv * d_k + 4 * L * S * d
 
@@ -142,6 +158,18 @@ def flops_per_word(d, h, h_kv, d_k, bias):
     return 2 * four_matrices(d, h, h_kv, d_k, bias)
 
 
+def biases_of_width_d(d, h, h_kv, d_k, bias):
+    return no_biases(d, h, h_kv, d_k, bias) + (4 * d if bias else 0)
+
+
+def three_biases(d, h, h_kv, d_k, bias):
+    return no_biases(d, h, h_kv, d_k, bias) + (h * d_k + 2 * h_kv * d_k if bias else 0)
+
+
+def forgets_the_output_matrix(d, h, h_kv, d_k, bias):
+    return d * (h + 2 * h_kv) * d_k + (h * d_k + 2 * h_kv * d_k + d if bias else 0)
+
+
 def four_d_squared(d, h, h_kv, d_k, bias):
     return 4 * d**2 + bias * 4 * d
 
@@ -192,6 +220,14 @@ def one_text(B, n, h, h_kv, d_k, itemsize):
 
 def wide_weights(B, n, h, h_kv, d_k, itemsize):
     return B * h * n**2 * d_k * itemsize, 2 * B * h_kv * n * d_k * itemsize
+
+
+def triangle_of_weights(B, n, h, h_kv, d_k, itemsize):
+    return B * h * n * (n + 1) // 2 * itemsize, 2 * B * h_kv * n * d_k * itemsize
+
+
+def one_of_each(B, n, h, h_kv, d_k, itemsize):
+    return B * h * n**2 * itemsize, B * (h * n * d_k + h_kv * n * d_k) * itemsize
 
 
 def their_sum(B, n, h, h_kv, d_k, itemsize):
@@ -276,6 +312,7 @@ WRONG = {
         (1440, "output_forgotten", 0),
         (1536, "pairs_forgotten", 0),
         (288, "projections_forgotten", 0),
+        (1686, "one_addition_less", 0),
         (1842, "different", 0),
         ("1824", "wrong_type", 0),
     ],
@@ -291,6 +328,9 @@ WRONG = {
         (pairs_for_key_heads, "pairs_of_key_heads", 3),
         (three_projections, "output_forgotten", 0),
         (with_exponentials, "softmax_counted", 0),
+        (additions_are_one_less, "one_addition_less", 0),
+        (mixes_up_the_lengths, "lengths_exchanged", 3),
+        (one_output_for_each_key, "output_with_key_rows", 2),
         (heads_fill_d, "width_is_d", 5),
         (of_the_chapter, "different", 2),
         (prints_it, "wrong_type", 0),
@@ -304,6 +344,9 @@ WRONG = {
         (times_heads, "per_head_twice", 0),
         (a_single_head, "of_one_head", 0),
         (flops_per_word, "flops", 0),
+        (biases_of_width_d, "biases_as_wide_as_d", 2),
+        (three_biases, "output_bias_forgotten", 1),
+        (forgets_the_output_matrix, "output_matrix_forgotten", 0),
         (four_d_squared, "different", 2),
     ],
     "q4": [
@@ -316,7 +359,9 @@ WRONG = {
         (one_text, "batch_ignored", 2),
         (wide_weights, "weights_with_width", 0),
         (their_sum, "wrong_type", 0),
-        (other_way_round, "different", 0),
+        (triangle_of_weights, "allowed_pairs_only", 0),
+        (one_of_each, "keys_as_many_as_queries", 3),
+        (other_way_round, "exchanged", 0),
     ],
     "q5": [
         (without_ffn, "ffn_forgotten", 1),

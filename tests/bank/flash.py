@@ -77,6 +77,11 @@ def without_guard(m, d, scores):
     return new, d * np.exp(m - new) + np.exp(scores - new[..., None]).sum(-1)
 
 
+def subtracts_along_the_keys(m, d, scores):
+    new = np.maximum(m, scores.max(-1))
+    return new, d * np.exp(m - finite(new)) + np.exp(scores - finite(new)).sum(-1)
+
+
 def one_for_all(m, d, scores):
     new = max(m.max(), scores.max())
     base = 0 if new == -inf else new
@@ -159,6 +164,36 @@ def nan_if_both_are_empty(m1, d1, o1, m2, d2, o2):
     m = np.maximum(m1, m2)
     a, b = np.exp(m1 - m), np.exp(m2 - m)
     return m, a * d1 + b * d2, a[:, None] * o1 + b[:, None] * o2
+
+
+def exchanges_the_factors(m1, d1, o1, m2, d2, o2):
+    m = np.maximum(m1, m2)
+    a, b = np.exp(m2 - finite(m)), np.exp(m1 - finite(m))
+    return m, a * d1 + b * d2, a[:, None] * o1 + b[:, None] * o2
+
+
+def shrinks_the_old_block_only(m1, d1, o1, m2, d2, o2):
+    m = np.maximum(m1, m2)
+    a = np.exp(m1 - finite(m))
+    return m, a * d1 + d2, a[:, None] * o1 + o2
+
+
+def weighs_by_the_sums(m1, d1, o1, m2, d2, o2):
+    m = np.maximum(m1, m2)
+    a, b = d1 * np.exp(m1 - finite(m)), d2 * np.exp(m2 - finite(m))
+    return m, a + b, a[:, None] * o1 + b[:, None] * o2
+
+
+def takes_the_weighted_mean(m1, d1, o1, m2, d2, o2):
+    m, d, o = weighs_by_the_sums(m1, d1, o1, m2, d2, o2)
+    with np.errstate(invalid="ignore"):
+        return m, d, np.nan_to_num(o / d[:, None])
+
+
+def one_maximum_for_all_queries(m1, d1, o1, m2, d2, o2):
+    m = np.maximum(m1, m2).max()
+    a, b = np.exp(m1 - m), np.exp(m2 - m)
+    return np.full_like(m1, m), a * d1 + b * d2, a[:, None] * o1 + b[:, None] * o2
 
 
 def by_plain_exponentials(m1, d1, o1, m2, d2, o2):
@@ -334,6 +369,60 @@ def full_tiles_only(query, key, value, start, size, pad=0):
     return loop(query, key[:whole], value[:whole], start, size, pad, right_step)
 
 
+def divides_by_the_width(query, key, value, start, size, pad=0):
+    return loop(query, key, value, start, size, pad, right_step, scale=1 / query.shape[1])
+
+
+def divides_inside_the_loop(*given):
+    def step(m, d, o, s, values):
+        new, total, output = right_step(m, d, o, s, values)
+        return new, total, output / np.where(total == 0, 1, total)[:, None]
+
+    totals = []
+
+    def kept(m, d, o, s, values):
+        totals.append(step(m, d, o, s, values))
+        return totals[-1]
+
+    loop(*padded(*given), kept)
+    return totals[-1][2]
+
+
+def forgets_to_divide(*given):
+    last = []
+
+    def step(m, d, o, s, values):
+        last[:] = right_step(m, d, o, s, values)
+        return last
+
+    loop(*padded(*given), step)
+    return last[2]
+
+
+def counts_places_in_the_tile(query, key, value, start, size, pad=0):
+    m, d, o = np.full(len(query), -inf), np.zeros(len(query)), np.zeros((len(query), value.shape[1]))
+    for j in range(0, min(len(key), start + len(query)), size):
+        s = query @ key[j : j + size].T / np.sqrt(query.shape[1])
+        at = np.arange(s.shape[1])
+        seen = (at <= start + np.arange(len(query))[:, None]) & (at >= pad)
+        m, d, o = right_step(m, d, o, np.where(seen, s, -inf), value[j : j + size])
+    return o / np.where(d == 0, 1, d)[:, None]
+
+
+def hides_the_padding_only(query, key, value, start, size, pad=0):
+    return scaled_dot_product_attention(query, key, value, mask=np.arange(len(key))[None] >= pad)
+
+
+def looks_one_ahead(query, key, value, start, size, pad=0):
+    places = np.arange(len(key))
+    mask = (places <= start + 1 + np.arange(len(query))[:, None]) & (places >= pad)
+    return scaled_dot_product_attention(query, key, value, mask=mask)
+
+
+def hides_one_more(query, key, value, start, size, pad=0):
+    return loop(query, key, value, start, size, pad + 1, right_step)
+
+
 def weights_too(query, key, value, start, size, pad=0):
     return by_the_library(query, key, value, start, size, pad), np.zeros((len(query), len(key)))
 
@@ -355,6 +444,7 @@ WRONG = {
         (5, "added", 0),
         (14, "turned_around", 0),
         (1.25, "both_shrunk", 0),
+        (3.5, "other_block_shrunk", 0),
         (11, "smaller_maximum", 0),
         (-2.16, "difference_as_factor", 0),
         (3, "different", 0),
@@ -366,6 +456,7 @@ WRONG = {
         (starts_again, "chunk_forgets", 2),
         (newest_maximum, "last_maximum", 2),
         (without_guard, "empty_is_nan", 7),
+        (subtracts_along_the_keys, "axis_forgotten", 0),
         (one_for_all, "one_maximum", 0),
         (overflows, "no_maximum", 7),
         (sum_only, "wrong_type", 0),
@@ -380,6 +471,11 @@ WRONG = {
         (averaged, "mean_of_outputs", 0),
         (nan_if_both_are_empty, "empty_is_nan", 6),
         (by_plain_exponentials, "no_maximum", 6),
+        (exchanges_the_factors, "factors_exchanged", 0),
+        (shrinks_the_old_block_only, "only_the_first", 0),
+        (weighs_by_the_sums, "times_the_sums", 0),
+        (takes_the_weighted_mean, "mean_by_the_sums", 0),
+        (one_maximum_for_all_queries, "one_maximum", 0),
         (factors_along_the_wrong_axis, "raised", 0),
         (output_only, "wrong_type", 0),
     ],
@@ -398,6 +494,13 @@ WRONG = {
         (sees_the_future, "mask_ignored", 0),
         (stops_at_the_first_query, "skipped_too_early", 2),
         (full_tiles_only, "keys_cut_short", 9),
+        (divides_by_the_width, "divided_by_d_k", 0),
+        (divides_inside_the_loop, "divided_by_the_running_sum", 2),
+        (forgets_to_divide, "never_divided", 0),
+        (counts_places_in_the_tile, "places_in_the_tile", 2),
+        (hides_the_padding_only, "future_seen", 0),
+        (looks_one_ahead, "next_key_seen", 0),
+        (hides_one_more, "one_key_hidden", 0),
         (weights_too, "wrong_type", 0),
         (scales_in_place, "input_modified", 10),
     ],

@@ -42,6 +42,10 @@ def adds_half(x):
     return ((x.view(np.uint32) + 2**15) >> 16 << 16).view(np.float32)
 
 
+def adds_less_than_half(x):
+    return ((x.view(np.uint32) + np.uint32(0x7FFF)) >> 16 << 16).view(np.float32)
+
+
 def adds_nearly_a_step(x):
     return ((x.view(np.uint32) + np.uint32(0xFFFF)) >> 16 << 16).view(np.float32)
 
@@ -108,6 +112,23 @@ def scales_in_half(q, k):
     return q.astype(np.float32) @ k.astype(np.float32).swapaxes(-1, -2)
 
 
+def divides_in_half(q, k):
+    return (q @ k.swapaxes(-1, -2) / np.float16(np.sqrt(q.shape[-1]))).astype(np.float32)
+
+
+def stays_in_half(q, k):
+    return q @ k.swapaxes(-1, -2) / np.float16(q.shape[-1] ** 0.5)
+
+
+def scales_both_in_half(q, k):
+    root = np.float16(q.shape[-1] ** 0.25)
+    return (q / root).astype(np.float32) @ (k / root).astype(np.float32).swapaxes(-1, -2)
+
+
+def divides_by_the_number_of_keys(q, k):
+    return does_not_scale(q, k) / np.float32(np.sqrt(k.shape[-2]))
+
+
 def does_not_scale(q, k):
     return q.astype(np.float32) @ k.astype(np.float32).swapaxes(-1, -2)
 
@@ -170,6 +191,11 @@ def forgets_the_values(num_heads, num_kv_heads, L, S, D, bytes_per_number, peak,
     return min(1, bandwidth * flops / nbytes / peak)
 
 
+def forgets_the_output(num_heads, num_kv_heads, L, S, D, bytes_per_number, peak, bandwidth):
+    nbytes = bytes_per_number * D * (num_heads * L + 2 * num_kv_heads * S)
+    return min(1, bandwidth * 4 * num_heads * L * S * D / nbytes / peak)
+
+
 def counts_numbers(num_heads, num_kv_heads, L, S, D, bytes_per_number, peak, bandwidth):
     return by_intensity(num_heads, num_kv_heads, L, S, D, 1, peak, bandwidth)
 
@@ -223,6 +249,18 @@ def forgets_abs(got, wanted, tolerance):
     return np.max(got - wanted) <= tolerance * np.max(np.abs(wanted))
 
 
+def keeps_the_sign(got, wanted, tolerance):
+    return np.abs(got - wanted).max() <= tolerance * wanted.max()
+
+
+def takes_the_largest_of_got(got, wanted, tolerance):
+    return max(abs(got - wanted)) <= tolerance * max(abs(got))
+
+
+def compares_the_maxima(got, wanted, tolerance):
+    return abs(got.max() - wanted.max()) <= tolerance * np.abs(wanted).max()
+
+
 def compares_bits(got, wanted, tolerance):
     return (got == wanted).all()
 
@@ -251,6 +289,8 @@ WRONG = {
     "q1": [
         ([256, 258, 1000, 1000], "cut_off", 0),
         ([258, 260, 1000, 1004], "ties_away", 0),
+        ([256, 258, 1000, 1004], "ties_down", 0),
+        ([258, 260, 1004, 1004], "always_up", 0),
         ([257, 259, 1001, 1003], "ten_bits", 0),
         ([257, 259, 1000, 1004], "eight_bits", 0),
         ([256, 260, 1000], "wrong_shape", 0),
@@ -259,6 +299,7 @@ WRONG = {
     "q2": [
         (cuts, "cut_off", 0),
         (adds_half, "ties_away", 6),
+        (adds_less_than_half, "ties_down", 6),
         (adds_nearly_a_step, "always_up", 0),
         (keeps_six, "six_bits", 0),
         (keeps_eight, "eight_bits", 0),
@@ -272,6 +313,10 @@ WRONG = {
         (multiplies_in_half, "raw_scores_in_half", 0),
         (rounds_at_the_end, "rounded_at_the_end", 0),
         (scales_in_half, "scaled_in_half", 0),
+        (divides_in_half, "all_in_half", 0),
+        (stays_in_half, "all_in_half", 0),
+        (scales_both_in_half, "both_scaled_in_half", 0),
+        (divides_by_the_number_of_keys, "scaled_by_the_keys", 0),
         (does_not_scale, "no_scale", 0),
         (divides_by_the_width, "divided_by_d_k", 0),
         (gives_double, "wrong_dtype", 6),
@@ -283,6 +328,7 @@ WRONG = {
         (counts_key_heads, "one_head_of_flops", 3),
         (writes_the_square, "square_written_out", 0),
         (forgets_the_values, "values_forgotten", 0),
+        (forgets_the_output, "output_forgotten", 0),
         (counts_numbers, "numbers_not_bytes", 0),
         (beats_the_peak, "not_capped", 4),
         (turns_it_round, "bytes_per_flop", 0),
@@ -294,6 +340,9 @@ WRONG = {
         (skips_nan, "nan_forgiven", 5),
         (takes_the_mean, "mean_error", 5),
         (forgets_abs, "without_abs", 5),
+        (keeps_the_sign, "largest_with_its_sign", 4),
+        (takes_the_largest_of_got, "largest_of_got", 4),
+        (compares_the_maxima, "largest_entries_only", 5),
         (compares_bits, "bit_by_bit", 2),
         (inverts, "the_wrong_way_round", 0),
         (finds_all_alike, "different", 0),

@@ -68,6 +68,20 @@ def counts_from_one(W_QKV, W_O, rank, size):
     return three_slices(W_QKV, W_O, (rank - 1) % size, size)
 
 
+def counts_back(W_QKV, W_O, rank, size):
+    width = len(W_O) // size
+    own = slice((rank - 1) * width, rank * width)
+    return np.concatenate([W[:, own] for W in np.split(W_QKV, 3, axis=1)], axis=1), W_O[own]
+
+
+def keeps_the_projections(W_QKV, W_O, rank, size):
+    return W_QKV, np.split(W_O, size)[rank]
+
+
+def starts_at_row_rank(W_QKV, W_O, rank, size):
+    return three_slices(W_QKV, W_O, rank, size)[0], W_O[rank : rank + len(W_O) // size]
+
+
 def gives_three(W_QKV, W_O, rank, size):
     return (*np.split(three_slices(W_QKV, W_O, rank, size)[0], 3, axis=1), three_slices(W_QKV, W_O, rank, size)[1])
 
@@ -157,6 +171,38 @@ def does_not_split(x, W_QKV, W_O, b_O, head_dim):
     return total if b_O is None else total + b_O
 
 
+def takes_the_width_for_the_number(x, W_QKV, W_O, b_O, head_dim):
+    total = 0
+    for packed, rows in zip(W_QKV, W_O, strict=True):
+        q, k, v = (split_heads(y, head_dim) for y in np.split(x @ packed, 3, axis=-1))
+        total = total + merge_heads(scaled_dot_product_attention(q, k, v)) @ rows
+    return total if b_O is None else total + b_O
+
+
+def hides_what_follows(x, W_QKV, W_O, b_O, head_dim):
+    total = 0
+    for packed, rows in zip(W_QKV, W_O, strict=True):
+        q, k, v = (split_heads(y, y.shape[-1] // head_dim) for y in np.split(x @ packed, 3, axis=-1))
+        total = total + merge_heads(scaled_dot_product_attention(q, k, v, is_causal=True)) @ rows
+    return total if b_O is None else total + b_O
+
+
+def forgets_the_scale(x, W_QKV, W_O, b_O, head_dim):
+    total = 0
+    for packed, rows in zip(W_QKV, W_O, strict=True):
+        q, k, v = (split_heads(y, y.shape[-1] // head_dim) for y in np.split(x @ packed, 3, axis=-1))
+        total = total + merge_heads(softmax(q @ k.swapaxes(-1, -2)) @ v) @ rows
+    return total if b_O is None else total + b_O
+
+
+def reshapes_only(x, W_QKV, W_O, b_O, head_dim):
+    total = 0
+    for packed, rows in zip(W_QKV, W_O, strict=True):
+        q, k, v = (y.reshape(-1, len(x), head_dim) for y in np.split(x @ packed, 3, axis=-1))
+        total = total + merge_heads(scaled_dot_product_attention(q, k, v)) @ rows
+    return total if b_O is None else total + b_O
+
+
 def scales_by_all_columns(x, W_QKV, W_O, b_O, head_dim):
     total = 0
     for packed, rows in zip(W_QKV, W_O, strict=True):
@@ -243,6 +289,41 @@ def by_way_of_zero(m1, l1, o1, m2, l2, o2):
     return m, total, (np.exp(m1)[..., None] * o1 + np.exp(m2)[..., None] * o2) * down[..., None]
 
 
+def lets_the_smaller_grow(m1, l1, o1, m2, l2, o2):
+    shift = np.where(np.isneginf(m := np.maximum(m1, m2)), 0.0, m)
+    a, b = np.exp(shift - m1), np.exp(shift - m2)
+    return m, l1 * a + l2 * b, o1 * a[..., None] + o2 * b[..., None]
+
+
+def rescales_the_first(m1, l1, o1, m2, l2, o2):
+    shift = np.where(np.isneginf(m := np.maximum(m1, m2)), 0.0, m)
+    a = np.exp(m1 - shift)
+    return m, l1 * a + l2, o1 * a[..., None] + o2
+
+
+def weighs_by_the_sums(m1, l1, o1, m2, l2, o2):
+    shift = np.where(np.isneginf(m := np.maximum(m1, m2)), 0.0, m)
+    a, b = l1 * np.exp(m1 - shift), l2 * np.exp(m2 - shift)
+    return m, a + b, o1 * a[..., None] + o2 * b[..., None]
+
+
+def takes_the_weighted_mean(m1, l1, o1, m2, l2, o2):
+    m, total, o = weighs_by_the_sums(m1, l1, o1, m2, l2, o2)
+    return m, total, np.divide(o, total[..., None], out=np.zeros_like(o), where=total[..., None] > 0)
+
+
+def multiplies_along_the_columns(m1, l1, o1, m2, l2, o2):
+    shift = np.where(np.isneginf(m := np.maximum(m1, m2)), 0.0, m)
+    a, b = np.exp(m1 - shift), np.exp(m2 - shift)
+    return m, l1 * a + l2 * b, o1 * a + o2 * b
+
+
+def one_maximum_for_all(m1, l1, o1, m2, l2, o2):
+    m = np.maximum(m1, m2).max()
+    a, b = np.exp(m1 - m), np.exp(m2 - m)
+    return np.full_like(m1, m), l1 * a + l2 * b, o1 * a[..., None] + o2 * b[..., None]
+
+
 def averages_outputs(m1, l1, o1, m2, l2, o2):
     return np.maximum(m1, m2), (l1 + l2) / 2, (o1 + o2) / 2
 
@@ -279,6 +360,7 @@ WRONG = {
         (60, "p_pieces", 0),
         (6, "one_piece", 0),
         (192, "in_bytes", 0),
+        (54, "one_piece_more", 0),
         (36, "different", 0),
         ([48], "wrong_shape", 0),
     ],
@@ -293,6 +375,9 @@ WRONG = {
         (packs_by_turns, "head_by_head", 0),
         (cuts_rows_of_both, "wrong_shape", 0),
         (counts_from_one, "different", 0),
+        (counts_back, "ranks_from_1", 0),
+        (keeps_the_projections, "projections_whole", 0),
+        (starts_at_row_rank, "rows_from_rank", 0),
         (gives_three, "wrong_type", 0),
         (zeroes_what_it_took, "input_modified", 5),
     ],
@@ -307,6 +392,10 @@ WRONG = {
         (concatenates, "parts_side_by_side", 0),
         (does_not_split, "one_wide_head", 3),
         (scales_by_all_columns, "scaled_by_the_device", 3),
+        (takes_the_width_for_the_number, "width_as_number", 2),
+        (hides_what_follows, "causal", 0),
+        (forgets_the_scale, "no_scale", 0),
+        (reshapes_only, "split_without_transpose", 3),
         (needs_a_bias, "raised", 6),
         (adds_into_the_input, "input_modified", 6),
     ],
@@ -319,7 +408,13 @@ WRONG = {
         (as_in_the_formula, "nothing_is_nan", 6),
         (by_way_of_zero, "relative_to_zero", 7),
         (averages_outputs, "different", 0),
-        (without_an_axis, "different", 0),
+        (lets_the_smaller_grow, "wrong_sign", 0),
+        (rescales_the_first, "only_the_first", 0),
+        (weighs_by_the_sums, "times_the_sums", 0),
+        (takes_the_weighted_mean, "mean_by_the_sums", 0),
+        (multiplies_along_the_columns, "axis_forgotten", 0),
+        (one_maximum_for_all, "one_maximum", 0),
+        (without_an_axis, "axis_forgotten", 0),
         (gives_the_output_only, "wrong_type", 0),
         (rescales_in_place, "input_modified", 7),
     ],
