@@ -293,7 +293,7 @@ EXERCISE = Exercise(
                     _with_error(rng, 5e-4, scale=1e4), _with_error(rng, 0.1, scale=1e-4), _with_error(rng, 5e-4, scale=1e-4)]),
                 Part("one error, large or small", 1, lambda rng: [
                     _with_error(rng, 5e-3, at=7), _with_error(rng, -5e-3, at=9), _with_error(rng, 1e-4, at=0),
-                    _with_error(rng, 5e-3, at=slice(4, None)), _with_error(rng, -0.6, tolerance=0.5, at=0)]),
+                    _with_error(rng, -5e-3, at=slice(4, None)), _with_error(rng, -0.6, tolerance=0.5, at=0)]),
                 Part("a NaN", 1, lambda rng: [_with_nan(rng), _with_error(rng, 0.0)], hidden=True),
                 untouched(),
             ),
