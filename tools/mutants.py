@@ -5,14 +5,18 @@ survives, an edit that no longer applies, and tests that cannot even run all cou
 """
 
 import argparse
+import contextlib
+import io
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -169,27 +173,40 @@ def run(mutant):
             if text.count(mutant.old) != 1:
                 return f"the edit applies {text.count(mutant.old)} times in {mutant.file}, not once"
             file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        notebook = (
-            ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"] if mutant.tests.endswith(".ipynb") else []
-        )
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *notebook, mutant.tests]
-        environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    if result.returncode == 1:  # pytest: tests ran and some failed
+        code, said = pytest_in(folder, mutant.tests)
+    if code == pytest.ExitCode.TESTS_FAILED:
         return "killed"
-    return (
-        "survived" if result.returncode == 0 else f"the tests did not run: {result.stdout[-300:]}{result.stderr[-300:]}"
-    )
+    return "survived" if code == pytest.ExitCode.OK else f"the tests did not run: {said[-600:]}"
+
+
+def pytest_in(folder, tests):
+    """What pytest ends with, and what it says, for the copy in this folder."""
+    os.environ |= {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # for the processes that tests start
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
+    notebook = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"] if tests.endswith(".ipynb") else []
+    said = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *notebook, tests])
+    return code, said.getvalue()
+
+
+def processes():
+    """Each mutant has a process of its own; where the system can, it is split off one that has PyTorch loaded, which takes seconds."""
+    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(kind)
+    context.set_forkserver_preload(["torch", "scipy"])
+    return ProcessPoolExecutor(min(2, os.cpu_count() or 1), context, max_tasks_per_child=1)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-k", metavar="WORD", default="", help="only mutants whose description holds WORD")
     chosen = [m for m in MUTANTS if parser.parse_args().k in m.what]
-    control = run(Mutant("no edit", "", "", "", "tests/test_softmax.py"))
-    if control != "survived":
-        sys.exit(f"the tests fail without any edit, so no mutant can be judged: {control}")
-    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+    with processes() as pool:
+        control = pool.submit(run, Mutant("no edit", "", "", "", "tests/test_softmax.py")).result()
+        if control != "survived":
+            sys.exit(f"the tests fail without any edit, so no mutant can be judged: {control}")
         results = list(pool.map(run, chosen))
     for mutant, result in zip(chosen, results, strict=True):
         if result != "killed":

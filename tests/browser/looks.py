@@ -58,8 +58,11 @@ def colours(tab, scheme):
     tab.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=scheme)
 
 
-def every_look(tab, state):
-    """Wide and on a phone, in light and in dark, in one tab; what the page holds is less afterwards."""
+def every_look(tab, state, coloured=None):
+    """Wide and on a phone, in light and in dark, in one tab; what the page holds is less afterwards.
+
+    Where a selector `coloured` is given, colours are looked at in that part alone: the frame is the same on every page.
+    """
     tab.set_viewport_size(PHONE)
     wrong = tab.evaluate(SIDEWAYS)
     tab.evaluate(THIN)
@@ -67,9 +70,9 @@ def every_look(tab, state):
     tab.set_viewport_size(WIDE)
     wrong += tab.evaluate(SIDEWAYS) + axe(tab, f"{state}, wide", but=COLOURS)
     tab.evaluate(NO_DRAWINGS)
-    wrong += axe(tab, f"{state}, light", only=COLOURS)
+    wrong += axe(tab, f"{state}, light", only=COLOURS, context=coloured)
     colours(tab, "dark")
-    return wrong + axe(tab, f"{state}, dark", only=COLOURS)
+    return wrong + axe(tab, f"{state}, dark", only=COLOURS, context=coloured)
 
 
 def use_everything(tab):

@@ -44,7 +44,7 @@ def test_notebook(name, reader):
         compare(reader, stored, runnable)
         solve(reader, NOTEBOOKS[name].stem) if "exercises/" in name else break_a_cell(reader, runnable[-1] + 1)
     looks.use_everything(reader.tab)
-    nothing(wrong + reader.tab.evaluate(looks.FORMULAS) + looks.every_look(reader.tab, "in use"))
+    nothing(wrong + reader.tab.evaluate(looks.FORMULAS) + looks.every_look(reader.tab, "in use", coloured="main"))
 
 
 def as_read(reader, name):
