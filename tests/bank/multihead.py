@@ -342,6 +342,48 @@ class PlainSoftmax(TwentyLines):
         return e / e.sum(axis=-1, keepdims=True)
 
 
+class OneRowForEachSentence(TwentyLines):
+    """Takes a mask with four axes for padding."""
+
+    def attend(self, q, k, mask):
+        return super().attend(q, k, mask[:, :, :1] if mask is not None and mask.ndim == 4 else mask)
+
+
+class OneMaskForAllHeads(TwentyLines):
+    def attend(self, q, k, mask):
+        return super().attend(q, k, mask[:, :1] if mask is not None and mask.ndim == 4 else mask)
+
+
+class ShowsWeightsBeforeTheMask(TwentyLines):
+    def __call__(self, query, key=None, value=None, mask=None, return_weights=False):
+        output = super().__call__(query, key, value, mask)
+        return (output, super().__call__(query, key, value, None, True)[1]) if return_weights else output
+
+
+class MasksOnlyWithoutWeights(TwentyLines):
+    def __call__(self, query, key=None, value=None, mask=None, return_weights=False):
+        return super().__call__(query, key, value, None if return_weights else mask, return_weights)
+
+
+class Exponentials(TwentyLines):
+    def attend(self, q, k, mask):
+        e = np.exp(self.scores(q, k) if mask is None else np.where(mask, self.scores(q, k), -np.inf))
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+class GuardedExponentials(TwentyLines):
+    def attend(self, q, k, mask):
+        e = np.exp(self.scores(q, k)) * (1 if mask is None else mask)
+        total = e.sum(axis=-1, keepdims=True)
+        return np.divide(e, total, out=np.zeros_like(e), where=total != 0)
+
+
+class TenThousand(TwentyLines):
+    def attend(self, q, k, mask):
+        scores = self.scores(q, k)
+        return _softmax(scores if mask is None else np.where(mask, scores, -1e4))
+
+
 class SoftmaxOfHeads(TwentyLines):
     def attend(self, q, k, mask):
         scores = self.scores(q, k)
@@ -532,16 +574,23 @@ WRONG = {
         (HasNoBiases, "all_biases_forgotten", 11),
         (BiasesAtTheEndOnly, "bias_forgotten", 11),
         (AlwaysAddsBiases, "raised", 2),
-        (ForbidsWhatIsAllowed, "mask_inverted", 10),
-        (MasksTheWeights, "mask_after_softmax", 10),
-        (ForgetsTheMask, "mask_ignored", 10),
+        (ForbidsWhatIsAllowed, "mask_inverted", 9),
+        (MasksTheWeights, "mask_after_softmax", 9),
+        (ForgetsTheMask, "mask_ignored", 9),
         (LargeNegativeNumber, "mask_with_finite_value", 11),
-        (TurnsTheMask, "mask_transposed", 10),
+        (TurnsTheMask, "mask_transposed", 9),
         (FirstMaskForAll, "different", 11),
+        (OneRowForEachSentence, "different", 13),
+        (OneMaskForAllHeads, "different", 13),
+        (ShowsWeightsBeforeTheMask, "different", 13),
+        (MasksOnlyWithoutWeights, "different", 13),
+        (Exponentials, "softmax_without_maximum", 8),
+        (GuardedExponentials, "maximum_forgotten", 11),
+        (TenThousand, "mask_too_weak", 10),
         (PlainSoftmax, "masked_row_is_nan", 11),
         (SoftmaxOfHeads, "softmax_over_heads", 0),
         (SoftmaxOfColumns, "softmax_over_queries", 0),
-        (MaskForEachSentence, "raised", 10),
+        (MaskForEachSentence, "raised", 9),
         (ForgetsTheMemory, "cross_attention_to_itself", 10),
         (TakesValuesFromTheQuery, "values_from_the_query", 10),
         (ProjectsValuesAsKeys, "keys_as_values", 0),
