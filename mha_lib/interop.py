@@ -24,12 +24,17 @@ def _layer(backend, embed_dim, num_heads, weights, **options):
     return layer
 
 
-def _array(x):
-    """A tensor or array as a NumPy array of its own."""
+def as_array(x):
+    """A tensor or array as a NumPy array, without a copy where none is needed."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
         x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
-    return np.array(x)
+    return np.asarray(x)
+
+
+def _array(x):
+    """The same as an array of its own."""
+    return np.array(as_array(x))
 
 
 def from_torch(module, backend="numpy"):
