@@ -230,5 +230,10 @@ def test_another_file_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"model.safetensors is missing: the folder must hold"):
         model_folder(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(FileNotFoundError, match=r"tokenizer.json is missing: the folder must hold"):
+        model_folder(tmp_path)
+    with pytest.raises(TypeError, match="folder must be the path of a folder or None, got list"):
+        model_folder([str(tmp_path)])
+    (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ValueError, match="is not the official file: its sha256 is"):
         model_folder(tmp_path)
