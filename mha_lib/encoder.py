@@ -86,6 +86,9 @@ class Encoder:
         edit: as in `layer`, for every layer.
         Errors: as `embed` and `layer`.
         """
+        ids = rectangular("ids", ids)
+        if ids.ndim != 2:
+            raise ValueError(f"ids must have the shape (B, L), got {ids.shape}")
         hidden, weights = [self.embed(ids)], []
         for n in range(self.num_layers):
             x, trace = self.layer(n, hidden[-1], lengths, edit=edit)
@@ -94,16 +97,16 @@ class Encoder:
         return np.stack(hidden), np.stack(weights)
 
     def embed(self, ids):
-        """The input of layer 0: ids (B, L) -> (B, L, E).
+        """The input of layer 0: ids (..., L) -> (..., L, E).
 
-        Errors: ValueError for another shape, for more tokens than positions, and as `embedding`.
+        Errors: ValueError for more tokens than positions, and as `embedding`.
         """
         tables = (self.state[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
         words, positions, types = tables
         ids = rectangular("ids", ids)
-        if ids.ndim != 2 or ids.shape[1] > len(positions):
-            raise ValueError(f"ids must have the shape (B, L) with L <= {len(positions)}, got {ids.shape}")
-        return self._norm(embedding(ids, words) + positions[: ids.shape[1]] + types[0], "embeddings")
+        if ids.ndim == 0 or ids.shape[-1] > len(positions):
+            raise ValueError(f"ids must have the shape (..., L) with L <= {len(positions)}, got {ids.shape}")
+        return self._norm(embedding(ids, words) + positions[: ids.shape[-1]] + types[0], "embeddings")
 
     def layer(self, n, x, lengths, *, edit=None):
         """Layer n: x (B, L, E), lengths (B,) -> its output (B, L, E) and the `Trace` of its attention.

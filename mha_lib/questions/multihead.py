@@ -191,6 +191,20 @@ OWN_WRONG_LAYERS = {
     ),
     "query_bias_forgotten": ("b_Q is forgotten: it changes the scores of every key.", _without("b_Q")),
     "value_bias_forgotten": ("b_V is forgotten: without it every row of the output lacks b_V W_O.", _without("b_V")),
+    "value_dropped": (
+        "Without a key the given value is dropped: only the key is the query then.",
+        _with(
+            sources=lambda self, query, key, value: (
+                query,
+                query if key is None else key,
+                query if key is None else key if value is None else value,
+            )
+        ),
+    ),
+    "value_ignored": (
+        "The argument value changes nothing: the values come from it where it is given.",
+        _with(sources=lambda self, query, key, value: (query, *(2 * (query if key is None else key,)))),
+    ),
     "mask_transposed": (
         "The mask is transposed: its rows are the queries, its columns the keys, as those of the scores.",
         _with(weights=lambda self, q, k, mask: _attention(q, k, None if mask is None else np.swapaxes(mask, -1, -2))),
@@ -236,17 +250,20 @@ def _alone(rng):
 
 
 def _biased(rng):
+    """All four biases, and only some of them."""
     return [_made(rng, E=E, H=H, D=D, biases="QKVO", then=call(query=_x(rng, L, E)))
-            for E, H, D, L in ((4, 2, 2, 2), (9, 3, 3, 3), (8, 2, 3, 5))]  # fmt: skip
+            for E, H, D, L in ((4, 2, 2, 2), (9, 3, 3, 3), (8, 2, 3, 5))] + [
+                _made(rng, E=4, H=2, D=2, biases=some, then=call(query=_x(rng, 3, 4))) for some in ("Q", "V", "KO")]  # fmt: skip
 
 
 def _across(rng):
-    """L = S (where a wrong source fits), L != S, another width of the memory, values given by themselves."""
+    """L = S (where a wrong source fits), L != S, another width of the memory, values given by themselves, without a key too."""
     return [
         _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 2, 4), key=_x(rng, 2, 4))),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 8), key=_x(rng, 3, 8))),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 2, 8), key=_x(rng, 5, 8))),
         _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 3, 4), key=_x(rng, 3, 4), value=_x(rng, 3, 4))),
+        _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 3, 4), value=_x(rng, 3, 4))),
         _made(rng, E=6, H=2, D=3, E_k=5, E_v=7, then=call(query=_x(rng, 4, 6), key=_x(rng, 3, 5), value=_x(rng, 3, 7))),
     ]
 

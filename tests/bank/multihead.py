@@ -417,6 +417,27 @@ class TakesValuesFromTheQuery(TwentyLines):
         return (query if key is None else key), (query if value is None else value)
 
 
+class DropsTheValueWithoutAKey(TwentyLines):
+    def fill_in(self, query, key, value):
+        if key is None:
+            key = value = query
+        return key, key if value is None else value
+
+
+class KnowsNoValue(TwentyLines):
+    def fill_in(self, query, key, value):
+        memory = query if key is None else key
+        return memory, memory
+
+
+class AllBiasesOrNone(TwentyLines):
+    """Looks at b_Q to see whether there are biases."""
+
+    def __init__(self, num_heads, W_Q, W_K, W_V, W_O, b_Q=None, b_K=None, b_V=None, b_O=None):
+        biases = (None,) * 3 if b_Q is None else (b_Q, b_K, b_V)
+        super().__init__(num_heads, W_Q, W_K, W_V, W_O, *biases, b_O)
+
+
 class ProjectsValuesAsKeys(Keeps):
     def __call__(self, query, key=None, value=None, mask=None, return_weights=False):
         layer = TwentyLines(
@@ -573,7 +594,7 @@ WRONG = {
         (ForgetsTheLastBias, "output_bias_forgotten", 11),
         (HasNoBiases, "all_biases_forgotten", 11),
         (BiasesAtTheEndOnly, "bias_forgotten", 11),
-        (AlwaysAddsBiases, "raised", 2),
+        (AlwaysAddsBiases, "raised", 0),
         (ForbidsWhatIsAllowed, "mask_inverted", 9),
         (MasksTheWeights, "mask_after_softmax", 9),
         (ForgetsTheMask, "mask_ignored", 9),
@@ -593,6 +614,9 @@ WRONG = {
         (MaskForEachSentence, "raised", 9),
         (ForgetsTheMemory, "cross_attention_to_itself", 10),
         (TakesValuesFromTheQuery, "values_from_the_query", 10),
+        (DropsTheValueWithoutAKey, "value_dropped", 12),
+        (KnowsNoValue, "value_ignored", 12),
+        (AllBiasesOrNone, "different", 13),
         (ProjectsValuesAsKeys, "keys_as_values", 0),
         (TilesKeyHeads, "key_heads_tiled", 10),
         (KnowsNoGroups, "raised", 10),
