@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _checks, interop
 from .numpy import embedding, layer_norm, merge_heads, padding_mask, project
-from .numpy._arrays import compute_dtype, real_array, rectangular, result_dtype, token_lengths
+from .numpy._arrays import as_array, compute_dtype, real_array, rectangular, result_dtype, token_lengths
 
 EPS = 1e-12  # BERT's, in every LayerNorm
 
@@ -164,7 +164,7 @@ def _checked(state, num_layers):
     def take(key, *wants):
         if key not in state:
             raise ValueError(f"state has no key {key!r}")
-        found = interop.as_array(state[key])
+        found = as_array(state[key])
         if found.ndim != len(wants) or any(n not in (None, m) for n, m in zip(wants, found.shape, strict=True)):
             raise ValueError(f"{key} must have the shape {wants}, got {found.shape}".replace("None", "any"))
         arrays[key] = found

@@ -9,6 +9,7 @@ import importlib
 import numpy as np
 
 from . import _checks
+from .numpy._arrays import as_array
 
 
 def _layer(backend, embed_dim, num_heads, weights, **options):
@@ -24,16 +25,8 @@ def _layer(backend, embed_dim, num_heads, weights, **options):
     return layer
 
 
-def as_array(x):
-    """A tensor or array as a NumPy array, without a copy where none is needed."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-        x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
-    return np.asarray(x)
-
-
 def _array(x):
-    """The same as an array of its own."""
+    """A tensor or array as a NumPy array of its own."""
     return np.array(as_array(x))
 
 

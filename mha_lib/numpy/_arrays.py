@@ -21,6 +21,14 @@ def rectangular(name, x):
         raise ValueError(f"{name} must be a rectangular array: {error}") from None
 
 
+def as_array(x):
+    """A tensor or array as a NumPy array, without a copy where none is needed."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
+    return np.asarray(x)
+
+
 def token_lengths(lengths, S, B=None):
     """`lengths` as integers (B,), each in 0..S."""
     lengths = rectangular("lengths", lengths)
