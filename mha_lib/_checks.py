@@ -214,6 +214,14 @@ def model_inputs(tokens_shape, max_length, head_mask, wants):
     """Check the arguments of a model: at most `max_length` tokens in a row, and a mask with one number for each head."""
     if len(tokens_shape) != 2 or tokens_shape[1] > max_length:
         raise ValueError(f"tokens must have the shape (B, L) with L <= {max_length}, got {tuple(tokens_shape)}")
-    found = None if head_mask is None else getattr(head_mask, "shape", None)
-    if head_mask is not None and (found is None or tuple(found) != wants):
-        raise ValueError(f"head_mask must be an array of the shape (num_layers, H) = {wants}, got {found}")
+    if head_mask is not None:
+        found = tuple(head_mask.shape) if hasattr(head_mask, "shape") else type(head_mask).__name__
+        if found != wants:
+            raise ValueError(f"head_mask must be an array of the shape (num_layers, H) = {wants}, got {found}")
+
+
+def model_sizes(vocab, embed_dim, num_heads, num_layers, max_length, seed):
+    """Check the sizes of a model, also of one without layers; return them as six ints."""
+    embed_dim, num_heads, *_ = layer_sizes(embed_dim, num_heads, None, None, None, None)
+    vocab, num_layers = integer("vocab", vocab, 1), integer("num_layers", num_layers, 0)
+    return vocab, embed_dim, num_heads, num_layers, integer("max_length", max_length, 1), integer("seed", seed, 0)

@@ -9,6 +9,7 @@ import importlib
 import numpy as np
 
 from . import _checks
+from .numpy._arrays import as_array
 
 
 def _layer(backend, embed_dim, num_heads, weights, **options):
@@ -26,10 +27,7 @@ def _layer(backend, embed_dim, num_heads, weights, **options):
 
 def _array(x):
     """A tensor or array as a NumPy array of its own."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-        x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
-    return np.array(x)
+    return np.array(as_array(x))
 
 
 def from_torch(module, backend="numpy"):

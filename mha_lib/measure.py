@@ -1,10 +1,14 @@
 """What heads do, in numbers: where their weights fall, what their values contribute, how far a sentence moves without them.
 
 weights (..., B, H, L, L), lengths (B,): sentence b has `lengths[b]` tokens, the first is [CLS], the last [SEP], padding behind.
-*Words* are the tokens between the two, the full stop included. Leading axes (layers) stay as they are.
+*Words* are the tokens between the two, the full stop included. Leading axes (layers) stay as they are. All results are float64.
+Shapes, lengths or dtypes that do not fit are a ValueError or TypeError that names the argument.
 """
 
 import numpy as np
+
+from . import _checks
+from .numpy._arrays import real_array, token_lengths
 
 
 def words(lengths, L):
@@ -14,18 +18,20 @@ def words(lengths, L):
     array([[0, 1, 0, 0, 0],
            [0, 1, 1, 0, 0]])
     """
-    place = np.arange(L)
-    return (place > 0) & (place < np.asarray(lengths)[:, None] - 1)
+    L = _checks.integer("L", L, 0)
+    lengths, place = token_lengths(lengths, L), np.arange(L)
+    return (place > 0) & (place < lengths[:, None] - 1)
 
 
 def mean_over_words(rows, lengths):
-    """The mean of a number per query over the words of each sentence: (..., B, H, L) -> (..., B, H).
+    """The mean of a number per query over the words of each sentence: (..., B, H, L) -> (..., B, H); without words NaN.
 
     >>> mean_over_words(np.array([[[9.0, 1.0, 3.0, 9.0, 9.0]]]), [4])
     array([[2.]])
     """
-    own = words(lengths, rows.shape[-1])[:, None]  # (B, 1, L)
-    return np.where(own, rows, 0).sum(-1) / own.sum(-1)
+    rows = _array("rows", rows, "(..., B, H, L)", 3)
+    own = words(token_lengths(lengths, rows.shape[-1], rows.shape[-3]), rows.shape[-1])[:, None]  # (B, 1, L)
+    return _divided(np.where(own, rows, 0).sum(-1), own.sum(-1))
 
 
 def offset_weight(weights, lengths, offset):
@@ -37,10 +43,13 @@ def offset_weight(weights, lengths, offset):
     >>> offset_weight(np.eye(4, k=-1)[None, None], [4], -1)
     array([[1.]])
     """
+    weights, offset = _array("weights", weights, "(..., B, H, L, L)", 4), _checks.integer("offset", offset)
     L = weights.shape[-1]
-    own = words(lengths, L)  # (B, L)
+    if weights.shape[-2] != L:
+        raise ValueError(f"weights must be square in the last two axes, (..., B, H, L, L), got shape {weights.shape}")
+    own = words(token_lengths(lengths, L, weights.shape[-4]), L)  # (B, L)
     pairs = own[:, :, None] & own[:, None, :] & np.eye(L, k=offset, dtype=bool)  # (B, L, L)
-    return np.where(pairs[:, None], weights, 0).sum((-1, -2)) / pairs.sum((-1, -2))[:, None]
+    return _divided(np.where(pairs[:, None], weights, 0).sum((-1, -2)), pairs.sum((-1, -2))[:, None])
 
 
 def image_lengths(values, W_O):
@@ -49,8 +58,11 @@ def image_lengths(values, W_O):
     >>> image_lengths(np.ones((1, 2, 1)), np.array([[3.0, 4.0]]))
     array([[5., 5.]])
     """
+    values, W_O = _array("values", values, "(..., H, S, D)", 3), _array("W_O", W_O, "(H*D, E)", 2)
     H, D = values.shape[-3], values.shape[-1]
-    return np.linalg.norm(values @ W_O.reshape(H, D, -1), axis=-1)
+    if W_O.ndim != 2 or W_O.shape[0] != H * D:
+        raise ValueError(f"W_O must have the shape (H*D, E) = ({H * D}, E) for values {values.shape}, got {W_O.shape}")
+    return np.linalg.norm(values @ W_O.reshape(H, D, W_O.shape[1]), axis=-1)
 
 
 def contribution_shares(weights, values, W_O):
@@ -62,15 +74,38 @@ def contribution_shares(weights, values, W_O):
     >>> contribution_shares(np.array([[[0.5, 0.5]]]), np.array([[[1.0], [3.0]]]), np.array([[3.0, 4.0]]))
     array([[[0.25, 0.75]]])
     """
-    pieces = weights * image_lengths(values, W_O)[..., None, :]  # (..., H, L, S)
+    weights, lengths = _array("weights", weights, "(..., H, L, S)", 3), image_lengths(values, W_O)
+    if (*weights.shape[:-2], weights.shape[-1]) != lengths.shape:
+        shapes = f"{weights.shape} and {np.shape(values)}"
+        raise ValueError(
+            f"weights (..., H, L, S) and values (..., H, S, D) must agree in all but L and D, got {shapes}"
+        )
+    pieces = weights * lengths[..., None, :]  # (..., H, L, S)
     total = pieces.sum(-1, keepdims=True)
-    return np.divide(pieces, total, out=np.zeros_like(pieces), where=total > 0)
+    return np.divide(pieces, total, out=np.zeros_like(pieces), where=total != 0)
 
 
 def distance(a, b):
-    """1 - cosine of two vectors: (..., E), (..., E) -> (...).
+    """1 - cosine of two vectors: (..., E), (..., E) -> (...). A vector of zeros gives NaN.
 
     >>> distance(np.array([1.0, 0.0]), np.array([0.0, 2.0]))
     np.float64(1.0)
     """
-    return 1 - (a * b).sum(-1) / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
+    a, b = _array("a", a, "(..., E)", 1), _array("b", b, "(..., E)", 1)
+    if a.shape != b.shape:
+        raise ValueError(f"a and b must have the same shape (..., E), got {a.shape} and {b.shape}")
+    return 1 - _divided((a * b).sum(-1), np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
+
+
+def _array(name, x, axes, ndim):
+    """`x` as a float64 array with at least so many axes."""
+    x = real_array(name, x)
+    if x.ndim < ndim:
+        raise ValueError(f"{name} must have the axes {axes}, got shape {x.shape}")
+    return x.astype(np.float64, copy=False)
+
+
+def _divided(total, count):
+    """total / count, where 0 / 0 is a silent NaN."""
+    with np.errstate(invalid="ignore"):
+        return total / count

@@ -99,6 +99,86 @@ def test_an_edit_replaces_heads(state, rng):
     assert np.abs(hidden[2] - right[2]).max() > 0.01
 
 
+# ------------------------------------------------------------------------------------------------------------------- bad inputs
+def changed(state, key, value):
+    state = dict(state)
+    state.pop(key)
+    return state if value is None else state | {key: value}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda state: {}, "state must have at least one layer, got no key encoder.layer.0.attention.output.dense.weight"),
+        (lambda state: {f"bert.{k}": x for k, x in state.items()}, "state has no key 'embeddings.word_embeddings.weight'"),
+        (lambda state: changed(state, "encoder.layer.1.output.dense.bias", None), "state has no key 'encoder.layer.1.out"),
+        (lambda state: changed(state, "encoder.layer.1.output.LayerNorm.bias", np.ones(7)), r"bias must have the shape \(8,\)"),
+        (lambda state: changed(state, "encoder.layer.0.intermediate.dense.weight", np.ones((12, 7))),
+         r"encoder.layer.0.intermediate.dense.weight must have the shape \(any, 8\), got \(12, 7\)"),
+    ],
+)  # fmt: skip
+def test_a_state_that_does_not_fit_is_named(state, change, message):
+    with pytest.raises(ValueError, match=message):
+        Encoder(change(state), HEADS)
+
+
+def test_a_state_of_tensors_gives_the_same(state):
+    import torch
+
+    hidden, _ = Encoder({name: torch.tensor(x) for name, x in state.items()}, HEADS)([[1, 2]], [2])
+    close(hidden, Encoder(state, HEADS)([[1, 2]], [2])[0])
+
+
+X = np.zeros((1, 3, E))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda e: e([[1] * 10], [10]), ValueError, r"ids must have the shape \(..., L\) with L <= 9, got \(1, 10\)"),
+        (lambda e: e([1, 2], [2]), ValueError, r"ids must have the shape \(B, L\), got \(2,\)"),
+        (lambda e: e([[[1, 2]]], [2]), ValueError, r"ids must have the shape \(B, L\), got \(1, 1, 2\)"),
+        (lambda e: e([[1, 2], [3, 4]], [2]), ValueError, r"lengths must have the shape \(B,\) = \(2,\), got \(1,\)"),
+        (lambda e: e.layer(2, X, [3]), ValueError, r"n must be one of the layers 0..1, got 2"),
+        (lambda e: e.layer(-1, X, [3]), ValueError, "n must be an integer >= 0, got -1"),
+        (lambda e: e.layer(0, X[0], [3]), ValueError, r"x must have the shape \(B, L, 8\), got \(3, 8\)"),
+        (lambda e: e.finish(3, X, [3]), ValueError, r"n must be one of the layers 0..2, got 3"),
+        (lambda e: e.finish(2, X[..., 1:], [3]), ValueError, r"x must have the shape \(B, L, 8\), got \(1, 3, 7\)"),
+        (lambda e: e.layer(0, X, [3], edit=1), TypeError, "edit must be None or a function of n and trace, got int"),
+        (lambda e: e.layer(0, X, [3], edit=lambda n, t: t.heads.reshape(1, 4, 3, 2)), ValueError,
+         r"edit must give heads of the shape \(1, 2, 3, 4\) or None, got \(1, 4, 3, 2\)"),
+    ],
+)  # fmt: skip
+def test_bad_inputs_are_named(state, call, error, message):
+    with pytest.raises(error, match=message):
+        call(Encoder(state, HEADS))
+
+
+@pytest.mark.parametrize(
+    "hidden, lengths, error, message",
+    [
+        (X, [4], ValueError, "lengths must lie in 0..S = 0..3, got values from 4 to 4"),
+        (X, [1.5], TypeError, "lengths must be integers"),
+        (np.zeros((2, 3, 4)), [1], ValueError, r"lengths must have the shape \(B,\) = \(2,\), got \(1,\)"),
+        (X[0], [1], ValueError, r"hidden must have the axes \(B, L, E\), got shape \(3, 8\)"),
+    ],
+)
+def test_a_mean_of_rows_that_there_are_not(hidden, lengths, error, message):
+    with pytest.raises(error, match=message):
+        mean_pool(hidden, lengths)
+
+
+@pytest.mark.filterwarnings("error")
+def test_means_and_gelu_keep_the_dtype_and_warn_of_nothing():
+    large = np.full((1, 300, 2), 300, np.float16)
+    assert mean_pool(large, [300]).dtype == np.float16 and (mean_pool(large, [300]) == 300).all()
+    assert np.isnan(mean_pool(X, [0])).all()
+    assert (gelu(np.float16([300, -300])) == [300, 0]).all() and gelu(np.float16([1])).dtype == np.float16
+    assert (gelu(np.array([1e300, -1e300, np.inf])) == [1e300, 0, np.inf]).all()
+    with pytest.raises(TypeError, match="x must hold real numbers, got dtype <U1"):
+        gelu("a")
+
+
 # ------------------------------------------------------------------------------------------------------------- the real model
 @pytest.fixture(scope="module")
 def real():
@@ -150,5 +230,10 @@ def test_another_file_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"model.safetensors is missing: the folder must hold"):
         model_folder(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(FileNotFoundError, match=r"tokenizer.json is missing: the folder must hold"):
+        model_folder(tmp_path)
+    with pytest.raises(TypeError, match="folder must be the path of a folder or None, got list"):
+        model_folder([str(tmp_path)])
+    (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ValueError, match="is not the official file: its sha256 is"):
         model_folder(tmp_path)

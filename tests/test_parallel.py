@@ -1,5 +1,6 @@
 """Heads in several processes: equal to one process, one message each way, and no process left behind whatever happens."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from common import close
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 
 from mha_lib.torch import KVCache, MultiHeadAttention, causal_mask  # noqa: E402
 from mha_lib.torch._processes import run, settled_bytes_sent, sockets  # noqa: E402
@@ -218,6 +220,12 @@ def fail(mesh, folder, how):
             os._exit(3)
         elif how == "silent":
             time.sleep(1000)
+        elif how == "real-time signal":
+            os.kill(os.getpid(), 40)
+        elif how == "raises nothing but a name":
+            raise ValueError
+        elif how == "exits":
+            sys.exit(4)
         else:
             raise ValueError("something of its own\nand a second line")
     dist.all_reduce(torch.ones(3))
@@ -228,6 +236,9 @@ def fail(mesh, folder, how):
     [
         ("killed", "^process 1 of 3 was killed by SIGKILL; the others were stopped$", 300),
         ("leaves", r"^process 1 of 3 ended without an answer \(status 3\); the others were stopped$", 300),
+        ("real-time signal", "^process 1 of 3 was killed by signal 40; the others were stopped$", 300),
+        ("raises nothing but a name", "^process 1 of 3 stopped with ValueError; the others were stopped$", 300),
+        ("exits", "^process 1 of 3 stopped with SystemExit: 4; the others were stopped$", 300),
         ("raises", "^process 1 of 3 stopped with ValueError: something of its own; the others were stopped$", 300),
         ("silent", "^no answer from process 0, 1, 2 of 3 within 5 s; all were stopped$", 5),
     ],
@@ -239,6 +250,81 @@ def test_a_failure_is_one_sentence_and_leaves_no_process(tmp_path, how, message,
     pids = [int(path.name) for path in tmp_path.iterdir()]
     assert len(pids) == 3
     wait_for(lambda: not any(alive(pid) for pid in pids))
+
+
+def answer(mesh, how):
+    if how == "tensor":
+        return torch.full((3,), float(mesh.get_local_rank()))
+    return lambda: None
+
+
+def test_an_answer_may_be_a_tensor():
+    """It is whole when its process has ended."""
+    assert [one.tolist() for one in run(answer, 2, "tensor")] == [[0.0] * 3, [1.0] * 3]
+
+
+def test_an_answer_that_cannot_be_sent_says_so():
+    with pytest.raises(
+        RuntimeError, match=r"^process \d of 2 stopped with .*pickle.*lambda.*; the others were stopped$"
+    ):
+        run(answer, 2, "lambda")
+
+
+@pytest.mark.parametrize(
+    "work, arguments, message",
+    [
+        (3, (), "^work must be a function that other processes can import, got int$"),
+        (lambda mesh: None, (), "^work and its arguments must be such that they can be pickled: .*lambda"),
+        (fail, (lambda: None,), "^work and its arguments must be such that they can be pickled: .*lambda"),
+    ],
+)
+def test_work_that_cannot_be_sent_starts_no_process(work, arguments, message):
+    before = set(multiprocessing.active_children())
+    with pytest.raises(TypeError, match=message):
+        run(work, 2, *arguments)
+    assert set(multiprocessing.active_children()) == before
+
+
+def test_a_long_timeout_is_no_error():
+    assert run(answer, 1, "tensor", timeout=1e15)[0].tolist() == [0.0] * 3
+
+
+@pytest.fixture
+def alone():
+    """A mesh of this process alone."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield lambda *shape: init_device_mesh("cpu", shape)
+    dist.destroy_process_group()
+
+
+def test_another_mesh_is_refused(alone):
+    with pytest.raises(TypeError, match="mesh must be a DeviceMesh of one axis, got int"):
+        ParallelMultiHeadAttention(layer_of({}), 2)
+    with pytest.raises(ValueError, match=r"mesh must have one axis, got the shape \(1, 1\)"):
+        ParallelMultiHeadAttention(layer_of({}), alone(1, 1))
+
+
+@pytest.mark.parametrize("name", ["mask", "bias"])
+def test_a_mask_for_some_heads_is_refused(alone, name):
+    """As many as one device of two has would fit there, and mean other heads on each."""
+    parallel = ParallelMultiHeadAttention(layer_of({}), alone(1))
+    given = torch.ones(4, 3, 3, dtype=torch.bool if name == "mask" else torch.float64)
+    with pytest.raises(ValueError, match=rf"{name} must have 1 or 8 heads on its axis -3, got shape \(4, 3, 3\)"):
+        parallel(torch.ones(3, 16, dtype=torch.float64), **{name: given})
+
+
+def test_what_is_no_tensor_is_named(alone):
+    parallel = ParallelMultiHeadAttention(layer_of({}), alone(1))
+    with pytest.raises(TypeError, match=r"query must be a torch.Tensor, got list"):
+        parallel([[1.0] * 16])
+    with pytest.raises(TypeError, match=r"mask must be a boolean torch.Tensor"):
+        parallel(torch.ones(3, 16, dtype=torch.float64), mask=[[True] * 3] * 3)
+
+
+@pytest.mark.parametrize("numbers, size", [(3, 0), (-1, 2), (2.5, 2)])
+def test_bytes_of_no_ring(numbers, size):
+    with pytest.raises((ValueError, TypeError), match="must be an integer"):
+        ring_all_reduce_bytes(numbers, size)
 
 
 def alive(pid):
@@ -309,3 +395,11 @@ def test_compare_finds_no_difference_with_three_processes():
     """A size that is no power of two."""
     for result in run(compare, 3):
         assert max(result["differences"].values()) <= 1e-12
+
+
+@pytest.mark.parametrize("rank", ["2", "-1"])
+def test_a_process_that_there_is_not_cannot_be_killed(capsys, rank):
+    from mha_lib.torch import parallel
+
+    with pytest.raises(SystemExit, match=f"^error: --kill must name one of the processes 0..1, got {rank}$"):
+        parallel.main(["--kill", rank])

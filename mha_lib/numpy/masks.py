@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _checks
-from ._arrays import rectangular
+from ._arrays import token_lengths
 
 
 def causal_mask(L, S=None, offset=0):
@@ -55,13 +55,5 @@ def padding_mask(lengths, S):
            [1, 1, 1]])
     """
     S = _checks.integer("S", S, 0)
-    lengths = rectangular("lengths", lengths)
-    if lengths.size == 0:
-        lengths = lengths.astype(np.intp)
-    if lengths.dtype.kind not in "iu":
-        raise TypeError(f"lengths must be integers, got dtype {lengths.dtype}")
-    if lengths.ndim != 1:
-        raise ValueError(f"lengths must have the shape (B,), got {lengths.shape}")
-    if lengths.size and not (0 <= lengths.min() and lengths.max() <= S):
-        raise ValueError(f"lengths must lie in 0..S = 0..{S}, got values from {lengths.min()} to {lengths.max()}")
+    lengths = token_lengths(lengths, S)
     return (np.arange(S) < lengths[:, None])[:, None, None, :]  # (B, 1, 1, S)

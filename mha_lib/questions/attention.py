@@ -55,8 +55,18 @@ def _weights_first(query, key, value, *, return_weights=False, **keywords):
 
 
 # ------------------------------------------------------------------------------------------------------------------- q3, under masks
+def _large(rng):
+    """Scores whose exponentials overflow in some rows, and one allowed score far below what a weak mask puts in its place."""
+    query, key, value = _three(rng, L=3, S=4, D=5, D_v=2)
+    key[1] = -key[0]  # so that no row has negative scores only
+    mask = some_mask(rng, 3, 4) | (np.arange(4) < 2)
+    low = 1000 * np.array([[1.0, 1.0]])
+    return [call(2000 * query, key, value), call(2000 * query, key, value, mask=mask),
+            call(low, -np.concatenate([low, 0 * low]), value[:2], mask=np.array([[True, False]]))]  # fmt: skip
+
+
 def _masks(rng):
-    """None at all, one for each pair, one row of keys for each sequence, and one that restricts one sequence only."""
+    """None at all, one for each pair, one row of keys for each sequence, one that restricts one sequence only, large scores."""
     only = np.ones((3, 1, 4, 4), bool)
     only[2, 0] = np.tri(4)
     return [
@@ -66,6 +76,7 @@ def _masks(rng):
         call(*_three(rng, 3, 2, L=4, S=4, D=3, D_v=5), mask=padding_mask([2, 4, 1], 4)),
         call(*_three(rng, 3, 2, L=4, S=4, D=3, D_v=3), mask=only),
         call(*_three(rng, 2, 2, L=3, S=5, D=2, D_v=3), mask=some_mask(rng, 2, 1, 3, 5)),
+        *_large(rng),
     ]
 
 
@@ -96,7 +107,7 @@ def _with_weights(rng):
 
 
 def _strange_behind(rng):
-    """NaN and inf in keys and values behind the padding, behind the triangle, and one that is attended to."""
+    """NaN and inf in keys and values behind the padding, behind the triangle, and ones that are attended to."""
     query, key, value = _three(rng, 2, 2, L=3, S=3, D=2, D_v=4)
     key[0, :, 2], value[0, :, 2], value[1, :, 1:] = np.nan, np.inf, np.nan
     padded = call(query, key, value, mask=padding_mask([2, 1], 3))
@@ -104,10 +115,14 @@ def _strange_behind(rng):
     value[2, 1] = np.nan  # queries 0 and 1 do not see it, 2 and 3 do
     shown = _three(rng, L=2, S=3, D=2, D_v=2)
     shown[2][1, 0] = np.nan
+    asked = _three(rng, L=2, S=3, D=2, D_v=2)
+    asked[1][1, 0] = np.nan
+    partly = np.array([[True, False, True], [True, True, True]])
     return [
-        call(*shown, mask=np.array([[True, False, True], [True, True, True]])),
+        call(*shown, mask=partly),
         call(query, key, value, is_causal=True),
         padded,
+        call(*asked, mask=partly),
     ]
 
 
@@ -116,36 +131,53 @@ def _unannounced(rng):
             call(*_three(rng, L=1, S=1, D=3, D_v=2), is_causal=True)]  # fmt: skip
 
 
-def _under(query, key, value, allowed, return_weights, *, blocked=-np.inf):
+WITHOUT_MAXIMUM = (
+    "Your softmax does not subtract the row's maximum: exp overflows for large scores, and is 0 for very low ones."
+)
+TOO_WEAK = "Forbidden scores are set to a number that allowed ones can fall below: only -inf is below every score."
+
+
+def _under(query, key, value, allowed, return_weights, *, blocked=-np.inf, weigh=softmax):
     """Attention to the allowed pairs, in which forbidden values are multiplied by 0."""
-    scores = np.where(allowed, attention_scores(query, key), blocked)
-    weights = softmax(scores)
+    weights = weigh(np.where(allowed, attention_scores(query, key), blocked))
     return (weights @ value, weights) if return_weights else weights @ value
 
 
-def _combining(combine):
+def _combining(combine, **options):
     """Attention in which `combine` makes one table of permissions out of mask, is_causal, L and S."""
 
     def attend(query, key, value, *, mask=None, is_causal=False, return_weights=False):
         allowed = combine(mask, is_causal, query.shape[-2], key.shape[-2])
-        return _under(query, key, value, allowed, return_weights)
+        return _under(query, key, value, allowed, return_weights, **options)
 
     return attend
 
 
-def _causal_by(triangle):
+def _causal_by(triangle, **options):
     """Attention in which is_causal means this triangle, a function of L and S."""
     return _combining(
         lambda mask, is_causal, L, S: (
             (triangle(L, S) if is_causal else True) & np.asarray(True if mask is None else mask)
-        )
+        ),
+        **options,
     )
+
+
+def without_maximum(x):
+    """The plain formula, with zeros for a row whose exponentials add up to 0."""
+    e = np.exp(x)
+    total = e.sum(-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
 
 
 def _first_mask(query, key, value, *, mask=None, **keywords):
     if mask is not None and mask.ndim == query.ndim > 2:
         mask = mask[0]
     return _causal_by(causal_mask)(query, key, value, mask=mask, **keywords)
+
+
+def _nan_hidden_in_keys(query, key, value, **keywords):
+    return scaled_dot_product_attention(query, np.where(np.isfinite(key), key, 0), value, **keywords)
 
 
 def _nan_hidden(query, key, value, *, mask=None, is_causal=False, return_weights=False):
@@ -323,6 +355,7 @@ EXERCISE = Exercise(
                 "causal_mask_sees_next": _causal_by(lambda L, S: causal_mask(L, S, 1)),
                 "causal_mask_hides_itself": _causal_by(lambda L, S: causal_mask(L, S, -1)),
                 "causal_mask_transposed": _causal_by(lambda L, S: ~causal_mask(L, S, -1)),
+                "softmax_without_maximum": _causal_by(causal_mask, weigh=MISTAKES["softmax_without_maximum"]),
             },
             slips={
                 "everything_inverted": ("The keys that may be attended to are set to -inf: only the others must be.",
@@ -345,6 +378,11 @@ EXERCISE = Exercise(
                 "nan_times_zero": (
                     "The masks are right, but a forbidden NaN is multiplied by 0, which is NaN: leave it out of the sum.",
                     _causal_by(causal_mask)),
+                "maximum_forgotten": (WITHOUT_MAXIMUM, _causal_by(causal_mask, weigh=without_maximum)),
+                "mask_too_weak": (TOO_WEAK, _causal_by(causal_mask, blocked=-1e4)),
+                "nan_hidden_in_keys": (
+                    "Every NaN in the keys disappears: one that is attended to must show, leave out only the forbidden.",
+                    _nan_hidden_in_keys),
                 "nan_hidden": ("Every NaN in the values disappears: one that is attended to must show, leave out only the forbidden.",
                                _nan_hidden),
                 "output_cleaned": (

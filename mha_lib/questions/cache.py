@@ -3,8 +3,9 @@
 import numpy as np
 
 from ..mistakes import MISTAKES
-from ..numpy import scaled_dot_product_attention, softmax
+from ..numpy import causal_mask, scaled_dot_product_attention, softmax
 from ._question import Exercise, Part, Question, call, untouched
+from .attention import TOO_WEAK
 
 
 # --------------------------------------------------------------------------------------------------------------------- q1, a step
@@ -48,6 +49,18 @@ def _by(attention):
     return wrong
 
 
+def _large_step(rng):
+    """Scores whose exponentials overflow; that of an old key is 0, so that not all are negative."""
+    x_t, keys, values, *weights = _step(rng, 4).args
+    keys[1] = 0
+    return call(3000 * x_t, keys, values, *weights)
+
+
+def _exponentials_step(x_t, keys, values, W_Q, W_K, W_V):
+    _, keys, values = decode_step(x_t, keys, values, W_Q, W_K, W_V)
+    return MISTAKES["softmax_without_maximum"](keys @ (x_t @ W_Q) / keys.shape[-1] ** 0.5) @ values, keys, values
+
+
 # ----------------------------------------------------------------------------------------------------------- q2, pieces of a text
 def attend_piece(q, k, v):
     """q (..., L, D): the last L of the S positions; k (..., S, D), v (..., S, D_v) -> (..., L, D_v)."""
@@ -85,7 +98,31 @@ def _piece(rng, L, S, *B, D=4, D_v=4):
     return call(*(3 * rng.standard_normal((*B, n, width)) for n, width in ((L, D), (S, D), (S, D_v))))
 
 
+def _large(made, size=2000):
+    """The same call with scores whose exponentials overflow, and in each row one that is not negative: that of a key of zeros."""
+    q, k, v = made.args
+    k[..., 0, :] = 0
+    return call(size * q, k, v)
+
+
+def _large_pieces(rng):
+    """Large scores, and allowed ones far below what a weak mask puts in place of the forbidden."""
+    low = call(np.array([[1e3], [1e3]]), np.array([[-1e3], [0.0]]), np.array([[1.0], [2.0]]))
+    return _large(_piece(rng, 3, 6)), low
+
+
+def _exponentials(q, k, v, low=-np.inf, weigh=MISTAKES["softmax_without_maximum"]):
+    L, S = q.shape[-2], k.shape[-2]
+    scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    return weigh(np.where(causal_mask(L, S, S - L), scores, low)) @ v
+
+
 # --------------------------------------------------------------------------------------------------------- q3, shared key heads
+def _with_exponentials_in_groups(q, k, v):
+    k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
+    return MISTAKES["softmax_without_maximum"](q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5) @ v
+
+
 def _groups(rng, H, H_kv, L=2, S=5, D=4, B=()):
     shapes = ((*B, H, L, D), (*B, H_kv, S, D), (*B, H_kv, S, D))
     return call(*(2 * rng.standard_normal(shape) for shape in shapes))
@@ -158,12 +195,13 @@ EXERCISE = Exercise(
             "q1", "decode_step", decode_step,
             parts=(
                 Part("output and cache behind earlier tokens", 3, lambda rng: [
-                    _step(rng, 1, E=2, D=2, D_v=2), _step(rng, 3), _step(rng, 6, E=5, D=3, D_v=3)]),
+                    _step(rng, 1, E=2, D=2, D_v=2), _step(rng, 3), _step(rng, 6, E=5, D=3, D_v=3), _large_step(rng)]),
                 Part("the first token, with an empty cache", 1, lambda rng: [_step(rng, 0), _step(rng, 0, E=3)]),
                 Part("values wider than keys", 1, lambda rng: [_step(rng, 4, D_v=7)], hidden=True),
                 untouched(),
             ),
-            mistakes={name: _by(MISTAKES[name]) for name in ("no_scale", "divided_by_d_k")},
+            mistakes={**{name: _by(MISTAKES[name]) for name in ("no_scale", "divided_by_d_k")},
+                      "softmax_without_maximum": _exponentials_step},
             slips={
                 "old_keys_only": (
                     "The new token does not see itself: append its key and value first, then attend.", _old_keys_only),
@@ -196,7 +234,7 @@ EXERCISE = Exercise(
             "q2", "attend_piece", attend_piece,
             parts=(
                 Part("the last queries of a longer text", 3, lambda rng: [
-                    _piece(rng, 2, 3, D=2, D_v=2), _piece(rng, 3, 7), _piece(rng, 2, 9, D=3, D_v=5)]),
+                    _piece(rng, 2, 3, D=2, D_v=2), _piece(rng, 3, 7), _piece(rng, 2, 9, D=3, D_v=5), *_large_pieces(rng)]),
                 Part("one new query", 1, lambda rng: [_piece(rng, 1, 2, D=2, D_v=2), _piece(rng, 1, 6)]),
                 Part("the whole text in one piece", 1, lambda rng: [_piece(rng, 3, 3), _piece(rng, 5, 5)]),
                 Part("heads and a batch in front", 1, lambda rng: [_piece(rng, 2, 5, 3), _piece(rng, 3, 4, 2, 3)], hidden=True),
@@ -210,8 +248,10 @@ EXERCISE = Exercise(
                 "mask_ignored": scaled_dot_product_attention,
                 **{name: _causal(MISTAKES[name]) for name in (
                     "no_scale", "divided_by_d_k", "mask_after_softmax", "mask_multiplied", "mask_inverted")},
+                "softmax_without_maximum": _exponentials,
             },
             slips={
+                "mask_too_weak": (TOO_WEAK, lambda q, k, v: _exponentials(q, k, v, low=-1e4, weigh=softmax)),
                 "cache_only": (
                     "All queries of the piece see the keys up to the first one's own: each sees those up to its own position.",
                     _with_mask(lambda L, S, offset: np.broadcast_to(np.arange(S) <= offset, (L, S)))),
@@ -224,7 +264,7 @@ EXERCISE = Exercise(
             "q3", "grouped_attention", scaled_dot_product_attention,
             parts=(
                 Part("groups of two and three", 3, lambda rng: [
-                    _groups(rng, 4, 2, L=1, S=2, D=2), _groups(rng, 6, 2), _groups(rng, 6, 3, L=3, S=4)]),
+                    _groups(rng, 4, 2, L=1, S=2, D=2), _groups(rng, 6, 2), _groups(rng, 6, 3, L=3, S=4), _large(_groups(rng, 4, 2))]),
                 Part("one key head for all, and one for each", 1, lambda rng: [_groups(rng, 4, 1), _groups(rng, 3, 3)]),
                 Part("a batch in front", 1, lambda rng: [_groups(rng, 4, 2, B=(2,))], hidden=True),
                 untouched(),
@@ -233,6 +273,7 @@ EXERCISE = Exercise(
                 "key_heads_tiled": MISTAKES["key_heads_tiled"],
                 "no_scale": lambda q, k, v: scaled_dot_product_attention(q, k, v, scale=1.0),
                 "divided_by_d_k": lambda q, k, v: scaled_dot_product_attention(q, k, v, scale=1 / q.shape[-1]),
+                "softmax_without_maximum": _with_exponentials_in_groups,
             },
             slips={
                 "first_key_head": (

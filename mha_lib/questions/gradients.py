@@ -7,6 +7,7 @@ from ..mistakes._parts import softmax_without_guard
 from ..numpy import MultiHeadAttention, causal_mask, merge_heads, softmax, split_heads
 from ..numpy import scaled_dot_product_attention_backward as backward
 from ._question import Exercise, Part, Question, call, untouched, value
+from .attention import WITHOUT_MAXIMUM, without_maximum
 
 # ------------------------------------------------------------------------------------------------------------------- q1, by hand
 _WEIGHTS, _GAINS = np.array([0.5, 0.25, 0.25]), np.array([8.0, 4.0, 0.0])
@@ -103,7 +104,11 @@ def _head(rng, L, S, D, D_v, *front, mask=None):
 
 
 def _one_head(rng):
-    return [_head(rng, *sizes) for sizes in ((2, 2, 2, 2), (1, 2, 4, 1), (3, 4, 2, 5), (5, 3, 6, 2), (4, 4, 4, 4))]
+    """Different sizes, and scores that are all near 7000: their exponentials overflow, their differences are as everywhere."""
+    far = _head(rng, 3, 4, 2, 3)
+    far.args[1][:, 0] = far.args[2][:, 0] = 100
+    sizes = ((2, 2, 2, 2), (1, 2, 4, 1), (3, 4, 2, 5), (5, 3, 6, 2), (4, 4, 4, 4))
+    return [*(_head(rng, *one) for one in sizes), far]
 
 
 def _heads(rng):
@@ -283,9 +288,11 @@ EXERCISE = Exercise(
                 "mask_after_softmax": _from_parts(late=True),
                 "mask_multiplied": _from_parts(fill=0.0),
                 "masked_row_is_nan": _from_parts(attend=softmax_without_guard),
+                "softmax_without_maximum": _from_parts(attend=MISTAKES["softmax_without_maximum"]),
                 "mask_with_finite_value": _from_parts(fill=-1e9),
             },
             slips={
+                "maximum_forgotten": (WITHOUT_MAXIMUM, _from_parts(attend=without_maximum)),
                 "divided_by_d_k_backwards": ("The gradients of query and key are divided by d_k: the scale is 1 / sqrt(d_k), once.",
                                              _from_parts(scale=lambda D: 1 / D)),
                 "scale_only_backwards": (

@@ -7,6 +7,7 @@ from ..mistakes import MISTAKES
 from ..mistakes._parts import softmax_without_guard
 from ..numpy import causal_mask, merge_heads, padding_mask, softmax, split_heads
 from ._question import Exercise, Part, Question, call, untouched, value
+from .attention import TOO_WEAK, WITHOUT_MAXIMUM, without_maximum
 
 # --------------------------------------------------------------------------------------------------------------------- q1, by hand
 COLUMNS = np.array([7, 31, 32, 100, 383])
@@ -85,9 +86,9 @@ def _inverted(q, k, mask=None):
     return _weights(q, k, None if mask is None else ~mask)
 
 
-def _finite(q, k, mask=None):
+def _finite(q, k, mask=None, low=-1e9):
     scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
-    return softmax(scores if mask is None else np.where(mask, scores, -1e9))
+    return softmax(scores if mask is None else np.where(mask, scores, low))
 
 
 def _projected(rng, *B, L, S, H, D, D_v=None):
@@ -96,9 +97,12 @@ def _projected(rng, *B, L, S, H, D, D_v=None):
 
 
 def _sizes(rng):
-    """L = S = H = D (where no shape complains), one head, one token, L != S, another width of the values."""
+    """L = S = H = D (where no shape complains), one head, one token, L != S, another width of the values, large scores."""
     sizes = ((1, 2, 1, 2, 2), (2, 2, 2, 2, 2), (3, 3, 2, 4, 4), (2, 5, 3, 4, 4), (4, 4, 4, 4, 4), (3, 4, 2, 3, 5))
-    return [call(*_projected(rng, L=L, S=S, H=H, D=D, D_v=D_v), H) for L, S, H, D, D_v in sizes]
+    query, key, value = _projected(rng, L=3, S=4, H=2, D=3)
+    key[1] = -key[0]  # so that no row has negative scores only
+    large = call(1000 * query, key, value, 2)
+    return [*(call(*_projected(rng, L=L, S=S, H=H, D=D, D_v=D_v), H) for L, S, H, D, D_v in sizes), large]
 
 
 def _batches(rng):
@@ -107,13 +111,21 @@ def _batches(rng):
 
 
 def _masks(rng):
-    """A triangle for all heads, padding of a batch, and a mask for each head."""
+    """A triangle for all heads, padding of a batch, a mask for each head, for each sentence, for both, and one low score."""
+    sentences, both = rng.random((2, 1, 3, 4)) > 0.4, rng.random((2, 3, 2, 4)) > 0.4
+    sentences[..., 0] = both[..., 2] = True
+    sentences[:, 0, :2, 1:3] = both[0, :2, 0, :2] = np.eye(2, dtype=bool)  # no two rows, sentences or heads alike
+    both[1, :, 0, :2], both[:, 2, 0, :2] = np.array([[True, True]]), np.array([[False, False], [False, True]])
+    low = 1000 * np.ones((1, 4))
     each = rng.random((2, 4, 4)) > 0.4
     each[:, :, 1], each[1, 2] = True, [True, False, False, True]
     return [
         call(*_projected(rng, L=3, S=3, H=2, D=4), 2, mask=causal_mask(3)),
         call(*_projected(rng, 3, L=4, S=4, H=2, D=3), 2, mask=padding_mask(np.array([2, 4, 1]), 4)),
         call(*_projected(rng, L=4, S=4, H=2, D=2), 2, mask=each),
+        call(*_projected(rng, 2, L=3, S=4, H=2, D=3), 2, mask=sentences),
+        call(*_projected(rng, 2, L=2, S=4, H=3, D=3), 3, mask=both),
+        call(low, -np.concatenate([low, 0 * low]), np.arange(8.0).reshape(2, 4), 2, mask=np.array([[True, False]])),
     ]
 
 
@@ -249,6 +261,8 @@ EXERCISE = Exercise(
                 "mask_after_softmax": _with(_after_softmax),
                 "mask_with_finite_value": _with(_finite),
                 "masked_row_is_nan": _with(lambda q, k, mask=None: _weights(q, k, mask, softmax=softmax_without_guard)),
+                "softmax_without_maximum": _with(
+                    lambda q, k, mask=None: _weights(q, k, mask, softmax=MISTAKES["softmax_without_maximum"])),
             },
             slips={
                 "one_wide_head": (
@@ -257,6 +271,9 @@ EXERCISE = Exercise(
                 "mask_transposed": (
                     "The mask is transposed: its rows are the queries, its columns the keys, as those of the scores.",
                     _with(lambda q, k, mask=None: _weights(q, k, None if mask is None else mask.swapaxes(-1, -2)))),
+                "maximum_forgotten": (
+                    WITHOUT_MAXIMUM, _with(lambda q, k, mask=None: _weights(q, k, mask, softmax=without_maximum))),
+                "mask_too_weak": (TOO_WEAK, _with(lambda q, k, mask=None: _finite(q, k, mask, low=-1e4))),
                 "transpose_forgotten_twice": (
                     "Neither split nor merge swaps heads and tokens: the round trip is right, and each head has pieces of "
                     "several tokens.",

@@ -5,6 +5,7 @@ import numpy as np
 from ..data import load_layer
 from ..numpy import causal_mask, padding_mask, softmax
 from ._question import Exercise, Part, Question, call, some_mask, untouched, value
+from .attention import TOO_WEAK
 
 
 # ------------------------------------------------------------------------------------------------------------------- q1, by hand
@@ -100,7 +101,7 @@ def _with_bias(rng):
 
 
 def _strange_behind(rng):
-    """NaN, infinity and a score far ahead behind the mask; and a NaN that is attended to."""
+    """NaN, infinity and a score far ahead behind the mask; a NaN that is attended to; an allowed score far below the others."""
     calls = []
     for strange in (np.nan, np.inf, 1000.0):
         scores, mask = _scores(rng, 3, 4), some_mask(rng, 3, 4)
@@ -108,7 +109,8 @@ def _strange_behind(rng):
         calls.append(call(scores, mask))
     scores, mask = _scores(rng, 2, 3), np.array([[True, True, True], [True, False, True]])
     scores[0, 1] = np.nan
-    return [*calls, call(scores, mask)]
+    low = call(np.array([[-1e6, 0.0]]), np.array([[True, False]]))
+    return [*calls, call(scores, mask), low]
 
 
 def _in_float32(rng):
@@ -281,6 +283,10 @@ EXERCISE = Exercise(
                 "zero_times_infinity": (
                     "The mask is multiplied by -inf: for an allowed key that is 0 times -inf, NaN; choose with np.where.",
                     lambda scores, mask, bias=None: softmax(_biased(scores, bias) + (1 - mask) * -np.inf)),
+                "mask_too_weak": (TOO_WEAK, lambda scores, mask, bias=None: softmax(
+                    np.where(mask, _biased(scores, bias), -1e4))),
+                "mask_too_weak_with_guard": (TOO_WEAK, lambda scores, mask, bias=None: mask * softmax(
+                    np.where(mask, _biased(scores, bias), -1e4))),
                 "first_mask_for_all": ("The mask of the first sequence is used for the whole batch: each has its own.", _first_mask),
                 "bias_ignored": ("The bias is not used: it is added to the scores, before the mask.",
                                  lambda scores, mask, bias=None: masked_softmax(scores, mask)),

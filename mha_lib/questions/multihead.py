@@ -9,6 +9,7 @@ from ..mistakes import MISTAKES
 from ..mistakes._parts import softmax_without_guard
 from ..numpy import causal_mask, merge_heads, padding_mask, project, softmax, split_heads
 from ._question import Exercise, Part, Question, call, untouched, value
+from .attention import TOO_WEAK, WITHOUT_MAXIMUM, without_maximum
 
 
 # ------------------------------------------------------------------------------------------------------------------- q1, by hand
@@ -136,9 +137,9 @@ class _KeysAsValues(MultiHeadAttention):
         return q, k, k
 
 
-def _finite(self, q, k, mask):
+def _finite(self, q, k, mask, low=-1e9):
     scores = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
-    return softmax(scores if mask is None else np.where(mask, scores, -1e9))
+    return softmax(scores if mask is None else np.where(mask, scores, low))
 
 
 WRONG_LAYERS = {
@@ -158,6 +159,7 @@ WRONG_LAYERS = {
     ),
     "mask_with_finite_value": _with(weights=_finite),
     "masked_row_is_nan": _weighing(softmax=softmax_without_guard),
+    "softmax_without_maximum": _weighing(softmax=MISTAKES["softmax_without_maximum"]),
     "split_without_transpose": _with(split=lambda self, x, n: MISTAKES["split_without_transpose"](x, n)),
     "split_in_turn": _with(split=lambda self, x, n: MISTAKES["split_in_turn"](x, n)),
     "merge_without_transpose": _with(merge=lambda self, x: MISTAKES["merge_without_transpose"](x)),
@@ -185,6 +187,20 @@ OWN_WRONG_LAYERS = {
     ),
     "query_bias_forgotten": ("b_Q is forgotten: it changes the scores of every key.", _without("b_Q")),
     "value_bias_forgotten": ("b_V is forgotten: without it every row of the output lacks b_V W_O.", _without("b_V")),
+    "value_dropped": (
+        "Without a key the given value is dropped: only the key is the query then.",
+        _with(
+            sources=lambda self, query, key, value: (
+                query,
+                query if key is None else key,
+                query if key is None else key if value is None else value,
+            )
+        ),
+    ),
+    "value_ignored": (
+        "The argument value changes nothing: the values come from it where it is given.",
+        _with(sources=lambda self, query, key, value: (query, *(2 * (query if key is None else key,)))),
+    ),
     "mask_transposed": (
         "The mask is transposed: its rows are the queries, its columns the keys, as those of the scores.",
         _with(weights=lambda self, q, k, mask: _attention(q, k, None if mask is None else np.swapaxes(mask, -1, -2))),
@@ -196,6 +212,8 @@ OWN_WRONG_LAYERS = {
             merge=lambda self, x: MISTAKES["merge_without_transpose"](x),
         ),
     ),
+    "maximum_forgotten": (WITHOUT_MAXIMUM, _weighing(softmax=without_maximum)),
+    "mask_too_weak": (TOO_WEAK, _with(weights=lambda self, q, k, mask: _finite(self, q, k, mask, low=-1e4))),
     "one_wide_head": (
         "All columns went through one softmax, as one wide head: split first, then take a softmax per head.",
         _OneWideHead,
@@ -217,23 +235,31 @@ def _x(rng, *shape):
 
 
 def _alone(rng):
-    """L = H = D with E = H*D (where no shape complains), one head, one token, E and D_v of their own."""
+    """L = H = D with E = H*D (where no shape complains), one head, one token, E and D_v of their own, large scores."""
     sizes = ((4, 2, 2, 2, 2), (4, 1, 4, 4, 3), (16, 4, 4, 4, 4), (6, 2, 3, 3, 1), (5, 3, 4, 4, 2), (8, 2, 4, 3, 6))
-    return [_made(rng, E=E, H=H, D=D, D_v=D_v, then=call(query=_x(rng, L, E))) for E, H, D, D_v, L in sizes]
+    large = 1000 * _x(rng, 4, 8)
+    large[0] = 0  # so that no row has negative scores only
+    return [
+        *(_made(rng, E=E, H=H, D=D, D_v=D_v, then=call(query=_x(rng, L, E))) for E, H, D, D_v, L in sizes),
+        _made(rng, E=8, H=2, D=4, then=call(query=large)),
+    ]
 
 
 def _biased(rng):
+    """All four biases, and only some of them."""
     return [_made(rng, E=E, H=H, D=D, biases="QKVO", then=call(query=_x(rng, L, E)))
-            for E, H, D, L in ((4, 2, 2, 2), (9, 3, 3, 3), (8, 2, 3, 5))]  # fmt: skip
+            for E, H, D, L in ((4, 2, 2, 2), (9, 3, 3, 3), (8, 2, 3, 5))] + [
+                _made(rng, E=4, H=2, D=2, biases=some, then=call(query=_x(rng, 3, 4))) for some in ("Q", "V", "KO")]  # fmt: skip
 
 
 def _across(rng):
-    """L = S (where a wrong source fits), L != S, another width of the memory, values given by themselves."""
+    """L = S (where a wrong source fits), L != S, another width of the memory, values given by themselves, without a key too."""
     return [
         _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 2, 4), key=_x(rng, 2, 4))),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 8), key=_x(rng, 3, 8))),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 2, 8), key=_x(rng, 5, 8))),
         _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 3, 4), key=_x(rng, 3, 4), value=_x(rng, 3, 4))),
+        _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 3, 4), value=_x(rng, 3, 4))),
         _made(rng, E=6, H=2, D=3, E_k=5, E_v=7, then=call(query=_x(rng, 4, 6), key=_x(rng, 3, 5), value=_x(rng, 3, 7))),
     ]
 
@@ -247,7 +273,14 @@ def _batched(rng):
 
 
 def _masked(rng):
-    """A triangle, padding of a batch, a row for all queries, a mask for each head."""
+    """A triangle, padding of a batch, a mask for each head, a row for all queries, a mask for each sentence, for both, a low score."""
+    sentences, both = rng.random((2, 1, 4, 4)) > 0.4, rng.random((2, 3, 4, 4)) > 0.4
+    sentences[..., 0] = both[..., 2] = True
+    sentences[:, 0, :2, 1:3] = both[0, :2, 0, :2] = np.eye(2, dtype=bool)  # no two rows, sentences or heads alike
+    both[1, :, 0, :2], both[:, 2, 0, :2] = np.array([[True, True]]), np.array([[False, False], [False, True]])
+    first = np.array([[0.0, 1], [0, 0]])  # reads the first column alone
+    low = call(1, first, -first, np.eye(2), np.eye(2), then=call(
+        query=np.array([[1e3, 2], [0, 1]]), mask=np.array([[True, False], [True, True]])))  # fmt: skip
     each = rng.random((2, 4, 4)) > 0.4
     each[:, :, 1], each[0, 2] = True, [True, False, False, True]
     return [
@@ -255,6 +288,9 @@ def _masked(rng):
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 4, 8), mask=padding_mask(np.array([2, 4, 1]), 4))),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 4, 8), mask=each)),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 8), mask=np.array([True, False, True]))),
+        _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 2, 4, 8), mask=sentences)),
+        _made(rng, E=9, H=3, D=3, then=call(query=_x(rng, 2, 4, 9), mask=both)),
+        low,
     ]
 
 
@@ -281,6 +317,7 @@ def _showing(rng):
         _made(rng, E=4, H=2, D=2, then=call(query=_x(rng, 2, 4), return_weights=True)),
         _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 8), return_weights=True)),
         _made(rng, E=16, H=4, D=4, then=call(query=_x(rng, 4, 16), return_weights=True)),
+        _made(rng, E=8, H=2, D=4, then=call(query=_x(rng, 3, 8), mask=causal_mask(3), return_weights=True)),
     ]
 
 

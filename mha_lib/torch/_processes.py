@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import socket
 import struct
@@ -23,12 +24,14 @@ METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods()
 def run(work, size, *arguments, timeout=120.0):
     """Call work(mesh, *arguments) in `size` processes at once; return their results, in the order of their ranks.
 
-    work: a function that the other processes can import. mesh: their `DeviceMesh` of one axis, on the cards by nccl where there
+    work: a function that the other processes can import; its result must be such that it can be pickled. mesh: their `DeviceMesh` of one axis, on the cards by nccl where there
     are enough of them, else on the CPU by gloo; it tells rank and size. Nothing listens outside 127.0.0.1.
-    Errors: RuntimeError in one sentence as soon as a process dies or raises, or has no answer after `timeout` seconds. In each
-    case, and when the caller itself is killed, all processes end.
+    Errors: RuntimeError in one sentence as soon as a process dies or raises, or has no answer after `timeout` seconds; TypeError
+    for work or arguments that cannot be sent. In each case, and when the caller itself is killed, all processes end.
     """
-    size, timeout = _checks.integer("size", size, 1), _checks.positive("timeout", timeout)
+    size, timeout = _checks.integer("size", size, 1), min(_checks.positive("timeout", timeout), 1e6)
+    if not callable(work):
+        raise TypeError(f"work must be a function that other processes can import, got {type(work).__name__}")
     context = multiprocessing.get_context(METHOD)
     if METHOD == "forkserver":  # imports PyTorch once; the processes are forks of that one
         context.set_forkserver_preload([__name__, "torch.distributed.tensor"])
@@ -39,14 +42,20 @@ def run(work, size, *arguments, timeout=120.0):
                 ours, theirs = context.Pipe(duplex=False)
                 pipes.append(ours)
                 job = (theirs, folder, rank, size, timeout, work, arguments)
-                processes.append(context.Process(target=_member, args=job, daemon=True))
-                processes[-1].start()
-                theirs.close()
+                process = context.Process(target=_member, args=job, daemon=True)
+                try:
+                    process.start()
+                except (pickle.PicklingError, AttributeError, TypeError) as error:
+                    raise TypeError(f"work and its arguments must be such that they can be pickled: {error}") from None
+                finally:
+                    theirs.close()
+                processes.append(process)
             return _collect(processes, pipes, timeout)
         finally:
-            for process, pipe in zip(processes, pipes, strict=False):
+            for process in processes:
                 process.kill()
                 process.join()
+            for pipe in pipes:
                 pipe.close()
 
 
@@ -61,9 +70,11 @@ def _collect(processes, pipes, timeout):
             break
         for rank in (pipes.index(pipe) for pipe in ready):
             try:
-                good, when, what = pipes[rank].recv()
+                good, when, what = pickle.loads(pipes[rank].recv_bytes())
             except (EOFError, ConnectionError):  # it has sent nothing and never will
                 good, when, what = False, 0, _ending(processes[rank])
+            except Exception as error:
+                good, when, what = False, 0, f"sent an answer that cannot be read: {_one_line(error)}"
             (results if good else failures)[rank] = (when, what)
         if failures:  # the others only suffer from it; look a moment for one that came before
             until = min(until, time.monotonic() + 0.3)
@@ -81,21 +92,32 @@ def _ending(process):
     process.join(5)
     code = process.exitcode
     if code is not None and code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        known = -code in set(signal.Signals)
+        return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
     return f"ended without an answer (status {code})"
+
+
+def _one_line(error):
+    """An error's kind and the first line of its text, where it has one."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:
+        lines = []
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _member(pipe, folder, rank, size, timeout, work, arguments):
     """What one process does: join the group, work, answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller, which ends this process
     parent = multiprocessing.parent_process().sentinel
     threading.Thread(target=lambda: (wait([parent]), os._exit(1)), daemon=True).start()  # never outlive the caller
     try:
         torch.set_num_threads(1)
         mesh = _join(folder, rank, size, timeout)
-        answer = (True, time.monotonic(), work(mesh, *arguments))
-    except Exception as error:
-        answer = (False, time.monotonic(), f"stopped with {type(error).__name__}: {str(error).splitlines()[0]}")
-    pipe.send(answer)
+        answer = pickle.dumps((True, time.monotonic(), work(mesh, *arguments)))
+    except BaseException as error:
+        answer = pickle.dumps((False, time.monotonic(), f"stopped with {_one_line(error)}"))
+    pipe.send_bytes(answer)
     pipe.close()
     os._exit(0)  # the answer is given; waiting for a neighbour that may be gone would only cost time
 

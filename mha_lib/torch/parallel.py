@@ -10,6 +10,7 @@ import sys
 
 import torch
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -63,7 +64,7 @@ class ParallelMultiHeadAttention(nn.Module):
     are returned; query, key and value are the same on every device, and so is the output. A cache holds this device's heads.
     One call costs one all-reduce of the output, and its backward pass one for each input that was given: the parts' gradients
     of an input add up. Gradients of the weights need no message. Seed devices apart where dropout is used.
-    Errors: as `shard_heads` and the layer.
+    Errors: as `shard_heads` and the layer; TypeError or ValueError for another mesh.
     Source: Shoeybi et al. 2019, section 3.
 
     >>> from torch import distributed
@@ -77,16 +78,20 @@ class ParallelMultiHeadAttention(nn.Module):
 
     def __init__(self, layer, mesh):
         super().__init__()
+        if not isinstance(mesh, DeviceMesh):
+            raise TypeError(f"mesh must be a DeviceMesh of one axis, got {type(mesh).__name__}")
+        if mesh.ndim != 1:
+            raise ValueError(f"mesh must have one axis, got the shape {tuple(mesh.shape)}")
         self.mesh = mesh
         self.part = shard_heads(layer, mesh.get_local_rank(), mesh.size())
         self.b_O = None if layer.b_O is None else nn.Parameter(layer.b_O.detach().clone())
 
     def forward(self, query, key=None, value=None, *, mask=None, bias=None, is_causal=False, cache=None):
         """As the layer's call."""
-        query, key, value = (x if x is None else self._same_everywhere(x) for x in (query, key, value))
+        query, key, value = (self._same_everywhere(x) for x in (query, key, value))
         options = {
-            "mask": self._of_own_heads(mask),
-            "bias": self._of_own_heads(bias),
+            "mask": self._of_own_heads("mask", mask),
+            "bias": self._of_own_heads("bias", bias),
             "is_causal": is_causal,
             "cache": cache,
         }
@@ -96,13 +101,17 @@ class ParallelMultiHeadAttention(nn.Module):
 
     def _same_everywhere(self, x):
         """x itself; in the backward pass the devices' gradients of it are added up, which is the other all-reduce."""
+        if not isinstance(x, torch.Tensor):
+            return x  # None, or what the layer refuses
         return DTensor.from_local(x, self.mesh, [Replicate()], run_check=False).to_local(grad_placements=[Partial()])
 
-    def _of_own_heads(self, x):
+    def _of_own_heads(self, name, x):
         """The part of a mask or bias that is for this device's heads; what is for all heads alike stays as it is."""
         heads = self.part.num_heads * self.mesh.size()
-        if x is None or x.ndim < 3 or x.shape[-3] != heads or heads == 1:
+        if not isinstance(x, torch.Tensor) or x.ndim < 3 or x.shape[-3] == 1:
             return x
+        if x.shape[-3] != heads:
+            raise ValueError(f"{name} must have 1 or {heads} heads on its axis -3, got shape {tuple(x.shape)}")
         return x.chunk(self.mesh.size(), -3)[self.mesh.get_local_rank()]
 
 
@@ -110,11 +119,13 @@ def ring_all_reduce_bytes(numbers, size, itemsize=4):
     """The bytes that each of `size` devices sends when they add up arrays of `numbers` numbers in a ring.
 
     The array is cut into `size` pieces; size - 1 rounds add them up and size - 1 rounds hand the sums around, one piece each.
+    Errors: ValueError or TypeError for numbers that are no integers, or below 0, and a size below 1.
     Source: Patarasuk and Yuan 2009.
 
     >>> ring_all_reduce_bytes(16 * 384, 4)
     36864.0
     """
+    numbers, size = _checks.integer("numbers", numbers, 0), _checks.integer("size", size, 1)
     return 2 * (size - 1) / size * numbers * itemsize
 
 
@@ -199,6 +210,8 @@ def main(arguments=None):
     layer, x = real_layer()
     try:
         shard_heads(layer, 0, options.processes)
+        if options.kill is not None and not 0 <= options.kill < options.processes:
+            raise ValueError(f"--kill must name one of the processes 0..{options.processes - 1}, got {options.kill}")
         print(report(run(compare, options.processes), layer, x), flush=True)
         if options.kill is not None:
             run(compare, options.processes, options.kill)

@@ -203,7 +203,19 @@ def _upper(mask, is_causal, L, S):
     return _together(mask, False, L, S) & (np.triu(np.ones((L, S), bool)) if is_causal else True)
 
 
+def _without_maximum(x):
+    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+
+
+def _without_maximum_guarded(x):
+    total = np.exp(x).sum(axis=-1, keepdims=True)
+    return np.divide(np.exp(x), total, out=np.zeros_like(x), where=total > 0)
+
+
 plain_product = _masked(_together)
+exponentials = _masked(_together, soft=_without_maximum)
+guarded_exponentials = _masked(_together, soft=_without_maximum_guarded)
+ten_thousand = _masked(_together, block=lambda s, allowed: np.where(allowed, s, -1e4))
 a_billion = _masked(_together, block=lambda s, allowed: np.where(allowed, s, -1e9))
 unguarded = _masked(_together, soft=_plain_softmax)
 adds_the_mask = _masked(_together, block=lambda s, allowed: s + allowed)
@@ -234,6 +246,18 @@ wrong_softmax = _masked(_together, soft=lambda x: softmax(x, axis=-2))
 def hides_every_nan(query, key, value, *, mask=None, is_causal=False, return_weights=False):
     value = np.nan_to_num(value, posinf=0, neginf=0)
     return plain_product(query, key, value, mask=mask, is_causal=is_causal, return_weights=return_weights)
+
+
+def hides_nan_in_keys(query, key, value, **options):
+    return values_side_by_side(query, np.nan_to_num(key), value, **options)
+
+
+def scores_without_nan(query, key, value, *, mask=None, is_causal=False, return_weights=False):
+    scores = np.nan_to_num(query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5)
+    allowed = np.broadcast_to(_together(mask, is_causal, *scores.shape[-2:]), scores.shape)
+    weights = softmax(np.where(allowed, scores, -np.inf))
+    parts = np.where(allowed[..., None], weights[..., None] * value[..., None, :, :], 0)
+    return (parts.sum(-2), weights) if return_weights else parts.sum(-2)
 
 
 def cleans_the_output(query, key, value, *, mask=None, is_causal=False, return_weights=False):
@@ -494,6 +518,11 @@ WRONG = {
     ],
     "q3": [
         (plain_product, "nan_times_zero", 8),
+        (exponentials, "softmax_without_maximum", 5),
+        (guarded_exponentials, "maximum_forgotten", 6),
+        (ten_thousand, "mask_too_weak", 5),
+        (hides_nan_in_keys, "nan_hidden_in_keys", 8),
+        (scores_without_nan, "different", 8),
         (a_billion, "mask_with_finite_value", 7),
         (unguarded, "masked_row_is_nan", 7),
         (adds_the_mask, "mask_added", 0),

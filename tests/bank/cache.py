@@ -113,6 +113,33 @@ def starts_at_the_first_key(q, k, v):
     return scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def _exponentials(scores):
+    e = np.exp(scores)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def steps_by_exponentials(x_t, keys, values, W_Q, W_K, W_V):
+    keys, values = np.vstack([keys, x_t @ W_K]), np.vstack([values, x_t @ W_V])
+    return _exponentials(keys @ (x_t @ W_Q) / np.sqrt(keys.shape[1])) @ values, keys, values
+
+
+def pieces_by_exponentials(q, k, v):
+    L, S = q.shape[-2], k.shape[-2]
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return _exponentials(np.where(np.tri(L, S, S - L, dtype=bool), scores, -np.inf)) @ v
+
+
+def hides_by_ten_thousand(q, k, v):
+    L, S = q.shape[-2], k.shape[-2]
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return softmax(np.where(np.tri(L, S, S - L, dtype=bool), scores, -1e4)) @ v
+
+
+def groups_by_exponentials(q, k, v):
+    k, v = (x.repeat(q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
+    return _exponentials(np.einsum("...ld,...sd->...ls", q, k) / q.shape[-1] ** 0.5) @ v
+
+
 def masks_nothing(q, k, v):
     return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])) @ v
 
@@ -396,6 +423,7 @@ RIGHT = {
 
 WRONG = {
     "q1": [
+        (steps_by_exponentials, "softmax_without_maximum", 3),
         (attends_before_it_appends, "old_keys_only", 0),
         (sees_itself_only, "new_key_only", 2),
         (puts_it_in_front, "new_row_in_front", 2),
@@ -410,6 +438,8 @@ WRONG = {
         (writes_into_the_cache, "input_modified", 5),
     ],
     "q2": [
+        (pieces_by_exponentials, "softmax_without_maximum", 4),
+        (hides_by_ten_thousand, "mask_too_weak", 4),
         (starts_at_the_first_key, "causal_mask_top_left", 2),
         (masks_nothing, "mask_ignored", 2),
         (one_too_many, "causal_mask_sees_next", 2),
@@ -425,6 +455,7 @@ WRONG = {
         (needs_two_axes, "hidden", 6),
     ],
     "q3": [
+        (groups_by_exponentials, "softmax_without_maximum", 3),
         (tiles, "key_heads_tiled", 2),
         (the_first_for_all, "first_key_head", 0),
         (averages, "key_heads_averaged", 0),

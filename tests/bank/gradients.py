@@ -95,6 +95,22 @@ def in_steps(grad_output, query, key, value, mask=None):
     return scale * grad_scores @ key, scale * np.swapaxes(grad_scores, -1, -2) @ query, grad_value
 
 
+def _by_exponentials(guard):
+    def head(grad_output, query, key, value, mask=None):
+        scale = query.shape[-1] ** -0.5
+        e = np.exp(np.where(True if mask is None else mask, scale * query @ np.swapaxes(key, -1, -2), -np.inf))
+        total = e.sum(-1, keepdims=True)
+        a = e / (np.where(total > 0, total, 1) if guard else total)
+        grad_scores = by_row_sums(a, grad_output @ np.swapaxes(value, -1, -2))
+        grad_value = np.swapaxes(a, -1, -2) @ grad_output
+        return scale * grad_scores @ key, scale * np.swapaxes(grad_scores, -1, -2) @ query, grad_value
+
+    return head
+
+
+exponentials, guarded_exponentials = _by_exponentials(False), _by_exponentials(True)
+
+
 def with_the_output(grad_output, query, key, value, mask=None):
     """The row sum as a dot product of the output with its gradient."""
     root = query.shape[-1] ** 0.5
@@ -394,6 +410,8 @@ WRONG = {
         (grad_in_place, "input_modified", 4),
     ],
     "q3": [
+        (exponentials, "softmax_without_maximum", 5),
+        (guarded_exponentials, "maximum_forgotten", 6),
         (head_without_the_sum, "row_sum_forgotten", 0),
         (head_diagonal, "softmax_slope_diagonal", 0),
         (head_with_scale(lambda D: 1), "scale_forgotten_backwards", 0),

@@ -328,6 +328,44 @@ def uses_the_first_mask(query, key, value, num_heads, mask=None):
     return heads_as_an_axis(query, key, value, num_heads, mask)
 
 
+def one_row_per_sentence(query, key, value, num_heads, mask=None):
+    """A mask with four axes is taken for padding."""
+    if mask is not None and mask.ndim == 4:
+        mask = mask[:, :, :1]
+    return heads_as_an_axis(query, key, value, num_heads, mask)
+
+
+def one_mask_for_all_heads(query, key, value, num_heads, mask=None):
+    if mask is not None and mask.ndim == 4:
+        mask = mask[:, :1]
+    return heads_as_an_axis(query, key, value, num_heads, mask)
+
+
+def exponentials(query, key, value, num_heads, mask=None):
+    def weights_of(q, k):
+        e = np.exp(_masked(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), mask))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    return _heads_at_once(query, key, value, num_heads, weights_of)
+
+
+def guarded_exponentials(query, key, value, num_heads, mask=None):
+    def weights_of(q, k):
+        e = np.exp(_masked(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), mask))
+        total = e.sum(axis=-1, keepdims=True)
+        return e / np.where(total == 0, 1, total)
+
+    return _heads_at_once(query, key, value, num_heads, weights_of)
+
+
+def fills_ten_thousand(query, key, value, num_heads, mask=None):
+    def weights_of(q, k):
+        scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+        return _softmax(scores if mask is None else np.where(mask, scores, -10_000))
+
+    return _heads_at_once(query, key, value, num_heads, weights_of)
+
+
 def softmax_of_an_empty_row(query, key, value, num_heads, mask=None):
     def weights_of(q, k):
         scores = _masked(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), mask)
@@ -429,6 +467,11 @@ WRONG = {
         (fills_a_large_number, "mask_with_finite_value", 7),
         (turns_the_mask, "mask_transposed", 5),
         (uses_the_first_mask, "different", 7),
+        (one_row_per_sentence, "different", 7),
+        (one_mask_for_all_heads, "different", 7),
+        (exponentials, "softmax_without_maximum", 3),
+        (guarded_exponentials, "maximum_forgotten", 4),
+        (fills_ten_thousand, "mask_too_weak", 6),
         (softmax_of_an_empty_row, "masked_row_is_nan", 7),
         (averages_the_heads, "heads_averaged", 0),
         (gives_the_output_only, "wrong_type", 0),

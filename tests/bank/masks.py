@@ -322,6 +322,15 @@ def _row(allowed, **kwargs):
 _IT = 10  # the position of "it"
 
 
+def ten_thousand(scores, mask, bias=None):
+    return softmax(np.where(mask, scores if bias is None else scores + bias, -1e4))
+
+
+def ten_thousand_and_zeros(scores, mask, bias=None):
+    """The empty row is right, and a forbidden key takes the share of one whose score is lower still."""
+    return np.where(mask, ten_thousand(scores, mask, bias), 0)
+
+
 def exponentials_of_the_scores(scores, mask, bias=None):
     e = np.exp(np.where(mask, scores if bias is None else scores + bias, -np.inf))
     return np.divide(e, e.sum(-1, keepdims=True), out=np.zeros_like(e), where=e.sum(-1, keepdims=True) > 0)
@@ -374,6 +383,8 @@ WRONG = {
         (clips_in_place, "input_modified", 4),
     ],
     "q4": [
+        (ten_thousand, "mask_too_weak", 7),
+        (ten_thousand_and_zeros, "mask_too_weak_with_guard", 8),
         (exponentials_of_the_scores, "softmax_without_maximum", 6),
         (opposite, "mask_inverted", 0),
         (afterwards, "mask_after_softmax", 0),

@@ -342,6 +342,48 @@ class PlainSoftmax(TwentyLines):
         return e / e.sum(axis=-1, keepdims=True)
 
 
+class OneRowForEachSentence(TwentyLines):
+    """Takes a mask with four axes for padding."""
+
+    def attend(self, q, k, mask):
+        return super().attend(q, k, mask[:, :, :1] if mask is not None and mask.ndim == 4 else mask)
+
+
+class OneMaskForAllHeads(TwentyLines):
+    def attend(self, q, k, mask):
+        return super().attend(q, k, mask[:, :1] if mask is not None and mask.ndim == 4 else mask)
+
+
+class ShowsWeightsBeforeTheMask(TwentyLines):
+    def __call__(self, query, key=None, value=None, mask=None, return_weights=False):
+        output = super().__call__(query, key, value, mask)
+        return (output, super().__call__(query, key, value, None, True)[1]) if return_weights else output
+
+
+class MasksOnlyWithoutWeights(TwentyLines):
+    def __call__(self, query, key=None, value=None, mask=None, return_weights=False):
+        return super().__call__(query, key, value, None if return_weights else mask, return_weights)
+
+
+class Exponentials(TwentyLines):
+    def attend(self, q, k, mask):
+        e = np.exp(self.scores(q, k) if mask is None else np.where(mask, self.scores(q, k), -np.inf))
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+class GuardedExponentials(TwentyLines):
+    def attend(self, q, k, mask):
+        e = np.exp(self.scores(q, k)) * (1 if mask is None else mask)
+        total = e.sum(axis=-1, keepdims=True)
+        return np.divide(e, total, out=np.zeros_like(e), where=total != 0)
+
+
+class TenThousand(TwentyLines):
+    def attend(self, q, k, mask):
+        scores = self.scores(q, k)
+        return _softmax(scores if mask is None else np.where(mask, scores, -1e4))
+
+
 class SoftmaxOfHeads(TwentyLines):
     def attend(self, q, k, mask):
         scores = self.scores(q, k)
@@ -373,6 +415,27 @@ class ForgetsTheMemory(TwentyLines):
 class TakesValuesFromTheQuery(TwentyLines):
     def fill_in(self, query, key, value):
         return (query if key is None else key), (query if value is None else value)
+
+
+class DropsTheValueWithoutAKey(TwentyLines):
+    def fill_in(self, query, key, value):
+        if key is None:
+            key = value = query
+        return key, key if value is None else value
+
+
+class KnowsNoValue(TwentyLines):
+    def fill_in(self, query, key, value):
+        memory = query if key is None else key
+        return memory, memory
+
+
+class AllBiasesOrNone(TwentyLines):
+    """Looks at b_Q to see whether there are biases."""
+
+    def __init__(self, num_heads, W_Q, W_K, W_V, W_O, b_Q=None, b_K=None, b_V=None, b_O=None):
+        biases = (None,) * 3 if b_Q is None else (b_Q, b_K, b_V)
+        super().__init__(num_heads, W_Q, W_K, W_V, W_O, *biases, b_O)
 
 
 class ProjectsValuesAsKeys(Keeps):
@@ -531,19 +594,29 @@ WRONG = {
         (ForgetsTheLastBias, "output_bias_forgotten", 11),
         (HasNoBiases, "all_biases_forgotten", 11),
         (BiasesAtTheEndOnly, "bias_forgotten", 11),
-        (AlwaysAddsBiases, "raised", 2),
-        (ForbidsWhatIsAllowed, "mask_inverted", 10),
-        (MasksTheWeights, "mask_after_softmax", 10),
-        (ForgetsTheMask, "mask_ignored", 10),
+        (AlwaysAddsBiases, "raised", 0),
+        (ForbidsWhatIsAllowed, "mask_inverted", 9),
+        (MasksTheWeights, "mask_after_softmax", 9),
+        (ForgetsTheMask, "mask_ignored", 9),
         (LargeNegativeNumber, "mask_with_finite_value", 11),
-        (TurnsTheMask, "mask_transposed", 10),
+        (TurnsTheMask, "mask_transposed", 9),
         (FirstMaskForAll, "different", 11),
+        (OneRowForEachSentence, "different", 13),
+        (OneMaskForAllHeads, "different", 13),
+        (ShowsWeightsBeforeTheMask, "different", 13),
+        (MasksOnlyWithoutWeights, "different", 13),
+        (Exponentials, "softmax_without_maximum", 8),
+        (GuardedExponentials, "maximum_forgotten", 11),
+        (TenThousand, "mask_too_weak", 10),
         (PlainSoftmax, "masked_row_is_nan", 11),
         (SoftmaxOfHeads, "softmax_over_heads", 0),
         (SoftmaxOfColumns, "softmax_over_queries", 0),
-        (MaskForEachSentence, "raised", 10),
+        (MaskForEachSentence, "raised", 9),
         (ForgetsTheMemory, "cross_attention_to_itself", 10),
         (TakesValuesFromTheQuery, "values_from_the_query", 10),
+        (DropsTheValueWithoutAKey, "value_dropped", 12),
+        (KnowsNoValue, "value_ignored", 12),
+        (AllBiasesOrNone, "different", 13),
         (ProjectsValuesAsKeys, "keys_as_values", 0),
         (TilesKeyHeads, "key_heads_tiled", 10),
         (KnowsNoGroups, "raised", 10),

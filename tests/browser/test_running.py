@@ -245,7 +245,10 @@ def test_where_python_cannot_be_fetched(reader):
     for name, way in itertools.product(weight.first_run(), ways):
         reader.tab.context.route(f"**/run/{name}*", ways[way])
         reader.run(1)
-        assert re.fullmatch(r"Python could not start: .+\. The page can be read as before\.", reader.status()), (name, way)
+        assert re.fullmatch(r"Python could not start: .+\. The page can be read as before\.", reader.status()), (
+            name,
+            way,
+        )
         assert reader.cell(1).locator(".run-output").is_hidden(), (name, way)
         reader.tab.context.unroute(f"**/run/{name}*")
     reader.complaints.clear()
