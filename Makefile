@@ -7,7 +7,7 @@ ifeq ($(OS),Windows_NT)
 BIN    := $(VENV)/Scripts
 endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
-NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider
+NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider -n logical --maxprocesses 2 --dist loadfile
 
 .PHONY: help env book serve lab notebooks exercises class grade timings gpu bench mutants audit test test-browser clean
 help: ## show the targets

@@ -120,7 +120,8 @@ MUTANTS = [
     Mutant("interop: weight not transposed", "mha_lib/interop.py", 'weights["W_O"] = _array(module.out_proj.weight).T.copy()',
            'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
     Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
-    Mutant("judge: any number of explanations is one", JUDGE, "found[0] if len(found) == 1 else None", "found[0] if found else None", BANK),
+    Mutant("judge: any number of explanations is one", JUDGE, "found[0] if len(found) == 1 else None", "found[0] if found else None",
+           BANK + "::test_two_mistakes_that_explain_the_same_name_neither"),
     Mutant("judge: the first result explains all", JUDGE, "return all(_same(t.got", "return any(_same(t.got", BANK),
     Mutant("judge: changed inputs pass", JUDGE, "and not any(t.touched for t in trials)", "", BANK),
     Mutant("judge: shapes do not count", JUDGE, "if got.shape != want.shape:", "if got.size != want.size:", BANK),
@@ -184,10 +185,11 @@ def pytest_in(folder, tests):
     os.environ |= {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # for the processes that tests start
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = True
-    notebook = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"] if tests.endswith(".ipynb") else []
+    nbval = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"]
+    plugin = nbval if tests.endswith(".ipynb") else ["-p", "no:nbval"]  # which takes seconds to load
     said = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *notebook, tests])
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *plugin, tests])
     return code, said.getvalue()
 
 
@@ -195,7 +197,7 @@ def processes():
     """Each mutant has a process of its own; where the system can, it is split off one that has PyTorch loaded, which takes seconds."""
     kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(kind)
-    context.set_forkserver_preload(["torch", "scipy"])
+    context.set_forkserver_preload(["torch"])
     return ProcessPoolExecutor(min(2, os.cpu_count() or 1), context, max_tasks_per_child=1)
 
 
