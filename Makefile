@@ -7,7 +7,8 @@ ifeq ($(OS),Windows_NT)
 BIN    := $(VENV)/Scripts
 endif
 PIP_ARGS ?= $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
-NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider -n logical --maxprocesses 2 --dist loadfile
+TWO    := -n logical --maxprocesses 2 --dist loadfile
+NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=120 -p no:cacheprovider $(TWO)
 
 .PHONY: help env book serve lab notebooks exercises class grade timings gpu bench mutants audit test test-browser clean
 help: ## show the targets
@@ -69,7 +70,8 @@ audit: book ## look at every page on paper, and ask Lighthouse; needs Node, npm 
 test: env ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -m "not book and not browser"
+	$(BIN)/python -m pytest -m "not book and not browser" --ignore tests/grading $(TWO)
+	$(BIN)/python -m pytest tests/grading
 	$(BIN)/python -m pytest $(NBVAL) chapters exercises/learn
 	$(BIN)/python tools/mutants.py
 	$(BIN)/python tools/browser_dist.py
