@@ -9,6 +9,7 @@ import signal
 import sys
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate
@@ -155,6 +156,8 @@ def compare(mesh, lost=None):
     layer, x = real_layer(mesh.device_type)
     rank, size = mesh.get_local_rank(), mesh.size()
     parallel = ParallelMultiHeadAttention(layer, mesh)
+    if lost is not None:
+        dist.barrier(mesh.get_group())  # all have met: a peer that is lost earlier makes Gloo write a log of its own
     if rank == lost:
         os.kill(os.getpid(), signal.SIGKILL)
     whole_x, parts_x = x.clone().requires_grad_(), x.clone().requires_grad_()
