@@ -153,7 +153,7 @@ MUTANTS = [
     Mutant("training: steps do not shrink", T + "training.py", "min(1.0, 2 - 2 * step / len(batches))", "1.0", TRAINING),
     Mutant("padding counted as words", "mha_lib/measure.py", "(place < lengths[:, None] - 1)",
            "(place < L - 1) & (lengths[:, None] > 0)", "tests/test_measure.py"),
-    Mutant("contributions without W_O", "mha_lib/measure.py", "values @ W_O.reshape(H, D, -1)", "values", "tests/test_measure.py"),
+    Mutant("contributions without W_O", "mha_lib/measure.py", "values @ W_O.reshape(H, D, W_O.shape[1])", "values", "tests/test_measure.py"),
     Mutant("feed-forward net not added to its input", "mha_lib/encoder.py", "self._norm(x + self._dense(inner",
            "self._norm(self._dense(inner", "tests/test_encoder.py"),
     Mutant("encoder without a padding mask", "mha_lib/encoder.py", "mask=padding_mask(lengths, x.shape[-2])", "mask=None",
