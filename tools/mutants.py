@@ -34,7 +34,8 @@ ATTENTION, MASKS, HEADS, LAYER, GRADIENTS, FLASH = (
     f"tests/test_{name}.py" for name in ("attention", "masks", "heads", "multihead", "gradients", "flash")
 )
 TRAINING = "tests/test_training.py"
-JUDGE, BANK = "mha_lib/questions/_judge.py", "tests/test_exercises.py"
+JUDGE, EXERCISES = "mha_lib/questions/_judge.py", "tests/test_exercises.py::"
+BANK = EXERCISES + "test_wrong_answers_lose_points_and_are_named"
 PARALLEL = "tests/test_parallel.py"
 MUTANTS = [
     Mutant("divide by d_k", "mha_lib/_checks.py", "1 / math.sqrt(head_dim)", "1 / head_dim", ATTENTION),
@@ -121,7 +122,7 @@ MUTANTS = [
            'weights["W_O"] = _array(module.out_proj.weight)', "tests/test_interop.py"),
     Mutant("interop: padding mask not inverted", "mha_lib/interop.py", "mask = ~given if", "mask = given if", "tests/test_interop.py"),
     Mutant("judge: any number of explanations is one", JUDGE, "found[0] if len(found) == 1 else None", "found[0] if found else None",
-           BANK + "::test_two_mistakes_that_explain_the_same_name_neither"),
+           EXERCISES + "test_two_mistakes_that_explain_the_same_name_neither"),
     Mutant("judge: the first result explains all", JUDGE, "return all(_same(t.got", "return any(_same(t.got", BANK),
     Mutant("judge: changed inputs pass", JUDGE, "and not any(t.touched for t in trials)", "", BANK),
     Mutant("judge: shapes do not count", JUDGE, "if got.shape != want.shape:", "if got.size != want.size:", BANK),
@@ -183,10 +184,11 @@ def run(mutant):
 def pytest_in(folder, tests):
     """What pytest ends with, and what it says, for the copy in this folder."""
     os.environ |= {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}  # for the processes that tests start
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plugins take seconds to load
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = True
-    nbval = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"]
-    plugin = nbval if tests.endswith(".ipynb") else ["-p", "no:nbval"]  # which takes seconds to load
+    nbval = ["-p", "nbval.plugin", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"]
+    plugin = nbval if tests.endswith(".ipynb") else []
     said = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *plugin, tests])

@@ -32,8 +32,22 @@ THIN = """() => {
     document.querySelectorAll("figure svg rect").forEach((e) => e.remove());
     document.querySelectorAll(".cell_output[hidden]").forEach((e) => e.remove());
 }"""
-# Of a drawing axe cannot tell the colours, and formulas have that of their text.
-NO_DRAWINGS = "() => document.querySelectorAll('mjx-container, figure svg *').forEach((e) => e.remove())"
+# For colours axe looks at every word, twenty times as long as at all else. Of a drawing it cannot tell them, and formulas have that of
+# their text. Blocks of text alike in tags, classes, colours and all that they stand in look alike: the first two of each kind stay.
+ALIKE = """() => {
+    document.querySelectorAll("mjx-container, figure svg *").forEach((e) => e.remove());
+    const kind = (e) => [e.tagName, e.className, e.getAttribute("style"), e.matches("tr:nth-child(even)")].join();
+    const around = (e) => (e === document.body ? "" : around(e.parentElement) + ">" + kind(e));
+    const look = (e) => [kind(e), ...["color", "backgroundColor", "opacity", "font"].map((name) => getComputedStyle(e)[name])].join();
+    const count = {};
+    const visit = (e) => {
+        if (![...e.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) return [...e.children].forEach(visit);
+        const block = around(e) + [...new Set([e, ...e.querySelectorAll("*")].map(look))].sort().join("|");
+        count[block] = (count[block] ?? 0) + 1;
+        if (count[block] > 2) e.textContent = "";
+    };
+    visit(document.body);
+}"""
 # Of axe's rules these are asked in light and in dark, all others wide and on a phone.
 COLOURS = ["color-contrast", "link-in-text-block"]
 
@@ -69,7 +83,7 @@ def every_look(tab, state, coloured=None):
     wrong += axe(tab, f"{state}, phone", but=COLOURS)
     tab.set_viewport_size(WIDE)
     wrong += tab.evaluate(SIDEWAYS) + axe(tab, f"{state}, wide", but=COLOURS)
-    tab.evaluate(NO_DRAWINGS)
+    tab.evaluate(ALIKE)
     wrong += axe(tab, f"{state}, light", only=COLOURS, context=coloured)
     colours(tab, "dark")
     return wrong + axe(tab, f"{state}, dark", only=COLOURS, context=coloured)

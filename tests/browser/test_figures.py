@@ -54,6 +54,11 @@ def maps(tab):
     return tab.locator("figure.mha-attention")
 
 
+def shades(figure):
+    """The opacities of all cells of a map, row by row."""
+    return figure.locator(".mha-row rect").evaluate_all("all => all.map((e) => +e.getAttribute('fill-opacity'))")
+
+
 def middle(figure, i, j):
     """The middle of a cell on the screen."""
     figure.scroll_into_view_if_needed()
@@ -131,10 +136,8 @@ def test_temperature_and_mask_compute_the_softmax_again(visit, chapter, which):
     def holds(steps, causal):
         by = divisor * 10 ** (0.05 * steps)
         want = softmax(np.where(np.tri(L, dtype=bool) | (not causal), scores / by, -np.inf))
-        shades = [float(r.get_attribute("fill-opacity")) for r in figure.locator(".mha-row rect").all()]
-        assert np.abs(np.reshape(shades, (L, L)) - (want * shade).clip(max=1)).max() < 0.0051
-        hidden = figure.locator(".mha-hidden, .mha-numbers")
-        assert not any(e.is_visible() for e in hidden.all())
+        assert np.abs(np.reshape(shades(figure), (L, L)) - (want * shade).clip(max=1)).max() < 0.0051
+        assert not figure.locator(".mha-hidden:visible, .mha-numbers:visible").count()
         for i, j in [(0, 0), (L - 1, 1), (L // 2, 2)]:
             tab.mouse.move(*middle(figure, i, j))
             if j > i and causal:
@@ -197,8 +200,7 @@ def test_every_head_can_be_seen_large_by_keyboard(visit):
         assert said(figure).endswith(f"key [CLS]: weight {values[i, 0]:.2f}")
         tab.keyboard.press("ArrowDown")
         assert said(figure) == f"head {h}: query {tokens[i + 1]} → key [CLS]: weight {values[i + 1, 0]:.2f}"
-        shades = [float(r.get_attribute("fill-opacity")) for r in large(figure).locator(".mha-row rect").all()]
-        assert shades == pytest.approx(values.ravel())
+        assert shades(large(figure)) == pytest.approx(values.ravel())
         tab.keyboard.press("ArrowUp")
         for _ in range(j):
             tab.keyboard.press("ArrowRight")
@@ -234,8 +236,8 @@ def test_maps_are_read_out_and_enlarged_by_mouse(visit, chapter):
 
 
 def numbers_in(table):
-    rows = table.locator("tbody tr").all()
-    return np.array([[float(t.replace("−", "-")) for t in row.locator("td").all_text_contents()] for row in rows])
+    read = "all => all.map((row) => [...row.querySelectorAll('td')].map((e) => +e.textContent.replace('−', '-')))"
+    return np.array(table.locator("tbody tr").evaluate_all(read))
 
 
 def check_sum(figure, i, j):
