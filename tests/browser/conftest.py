@@ -29,7 +29,12 @@ def chromium():
         from playwright.sync_api import sync_playwright
     except ImportError:
         missing("playwright")
-    names = "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"  # the first has no windows and is faster
+    names = (
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+    )  # the first has no windows and is faster
     places = map(shutil.which, names)
     program = os.environ.get("CHROMIUM") or next(filter(None, places), None) or missing("Chromium")
     with sync_playwright() as playwright:

@@ -26,9 +26,11 @@ OPEN_FOLDS = """() => {
 
 WIDE, PHONE = {"width": 1100, "height": 900}, {"width": 390, "height": 844}
 # axe takes its time for every node, and thousands are alike. Words of code are looked at once for the whole book, one of each colour
-# (test_code_can_be_read); the cells of a drawn map have neither text nor name; outputs that a run has replaced are not seen.
+# (test_code_can_be_read); of the formulas, each of which FORMULAS has seen, one stays; the cells of a drawn map have neither text nor
+# name; outputs that a run has replaced are not seen.
 THIN = """() => {
     document.querySelectorAll(".cell_input pre").forEach((e) => (e.textContent = e.textContent));
+    [...document.querySelectorAll("mjx-container")].slice(1).forEach((e) => e.remove());
     document.querySelectorAll("figure svg rect").forEach((e) => e.remove());
     document.querySelectorAll(".cell_output[hidden]").forEach((e) => e.remove());
 }"""
