@@ -1,5 +1,6 @@
 """flash_attention and its backward: the same as the readable functions, by tiles, in linear memory, without leftover threads."""
 
+import math
 import threading
 import timeit
 import tracemalloc
@@ -277,11 +278,14 @@ def test_never_more_workers_than_cores_or_items(monkeypatch):
 
 
 def test_faster_than_the_readable_function(rng):
-    """A loose bound on what tiles are for; `make bench` measures. The best of three each, since machines are noisy."""
+    """A loose bound on what tiles are for; `make bench` measures. The best of up to twenty each, since other tests take a core at times."""
     q, k, v = rng.standard_normal((3, 1, 8, 2048, 64), dtype=np.float32)
-
-    def seconds(attend):
-        attend(q, k, v, is_causal=True)
-        return min(timeit.repeat(lambda: attend(q, k, v, is_causal=True), number=1, repeat=3))
-
-    assert seconds(scaled_dot_product_attention) > 3 * seconds(flash_attention)
+    best = dict.fromkeys((scaled_dot_product_attention, flash_attention), math.inf)
+    for _ in range(20):
+        for attend in best:
+            best[attend] = min(best[attend], timeit.timeit(lambda f=attend: f(q, k, v, is_causal=True), number=1))
+        if best[scaled_dot_product_attention] > 3 * best[flash_attention]:
+            return
+    pytest.fail(
+        f"the readable function takes {best[scaled_dot_product_attention] / best[flash_attention]:.2f} times as long, not 3"
+    )
