@@ -281,10 +281,12 @@ def test_faster_than_the_readable_function(rng):
     """A loose bound on what tiles are for; `make bench` measures. The best of up to twenty each, since other tests take a core at times."""
     q, k, v = rng.standard_normal((3, 1, 8, 2048, 64), dtype=np.float32)
     best = dict.fromkeys((scaled_dot_product_attention, flash_attention), math.inf)
-    for _ in range(20):
+    for attend in best:
+        attend(q, k, v, is_causal=True)
+    for rounds in range(1, 21):
         for attend in best:
             best[attend] = min(best[attend], timeit.timeit(lambda f=attend: f(q, k, v, is_causal=True), number=1))
-        if best[scaled_dot_product_attention] > 3 * best[flash_attention]:
+        if rounds >= 3 and best[scaled_dot_product_attention] > 3 * best[flash_attention]:
             return
     pytest.fail(
         f"the readable function takes {best[scaled_dot_product_attention] / best[flash_attention]:.2f} times as long, not 3"

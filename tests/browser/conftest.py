@@ -29,12 +29,8 @@ def chromium():
         from playwright.sync_api import sync_playwright
     except ImportError:
         missing("playwright")
-    names = (
-        "chromium-headless-shell",
-        "chromium",
-        "chromium-browser",
-        "google-chrome",
-    )  # the first has no windows and is faster
+    # the first has no windows, and is faster
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     places = map(shutil.which, names)
     program = os.environ.get("CHROMIUM") or next(filter(None, places), None) or missing("Chromium")
     with sync_playwright() as playwright:

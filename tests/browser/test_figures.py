@@ -56,7 +56,8 @@ def maps(tab):
 
 def shades(figure):
     """The opacities of all cells of a map, row by row."""
-    return figure.locator(".mha-row rect").evaluate_all("all => all.map((e) => +e.getAttribute('fill-opacity'))")
+    read = "all => all.map((e) => e.getAttribute('fill-opacity'))"
+    return [float(opacity) for opacity in figure.locator(".mha-row rect").evaluate_all(read)]
 
 
 def middle(figure, i, j):
@@ -236,8 +237,8 @@ def test_maps_are_read_out_and_enlarged_by_mouse(visit, chapter):
 
 
 def numbers_in(table):
-    read = "all => all.map((row) => [...row.querySelectorAll('td')].map((e) => +e.textContent.replace('−', '-')))"
-    return np.array(table.locator("tbody tr").evaluate_all(read))
+    read = "all => all.map((row) => [...row.querySelectorAll('td')].map((e) => e.textContent))"
+    return np.array([[float(t.replace("−", "-")) for t in row] for row in table.locator("tbody tr").evaluate_all(read)])
 
 
 def check_sum(figure, i, j):
